@@ -1,0 +1,3 @@
+// Package keyextract reads the event key, and other named values, out of a
+// delivery.
+package keyextract
