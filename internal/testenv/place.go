@@ -1,0 +1,117 @@
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// nobody is the user that servers run as where the tests run as root: the one
+// that every Unix has and that owns nothing.
+const nobody = 65534
+
+func unprivileged() *syscall.Credential {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: nobody, Gid: nobody}
+}
+
+// processAttributes says as whom a program runs, and what the kernel sends it
+// when the test binary dies.
+func processAttributes(asNobody bool, onDeath syscall.Signal) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Pdeathsig: onDeath}
+	if asNobody {
+		a.Credential = unprivileged()
+	}
+	return a
+}
+
+// userName returns the name under which unprivileged programs run.
+func userName() string {
+	if os.Geteuid() == 0 {
+		return "nobody"
+	}
+	return strconv.Itoa(os.Geteuid())
+}
+
+// Dir makes a folder that an unprivileged server can use, and removes it when
+// the test ends. Its path is short, unlike t.TempDir's: a Unix socket's path
+// has room for 107 bytes.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := makeDir()
+	if err != nil {
+		t.Fatalf("testenv: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("testenv: %v", err)
+		}
+	})
+	return dir
+}
+
+func makeDir() (string, error) {
+	dir, err := os.MkdirTemp("", "once-")
+	if err != nil {
+		return "", err
+	}
+	return dir, own(dir)
+}
+
+// own gives a file or folder to the user that servers run as.
+func own(path string) error {
+	if c := unprivileged(); c != nil {
+		return os.Chown(path, int(c.Uid), int(c.Gid))
+	}
+	return nil
+}
+
+// Port returns a loopback port that is free, and that stays free for a server
+// to come back to: it lies below the range from which the kernel serves
+// outgoing connections.
+func Port(t testing.TB) int {
+	t.Helper()
+	port, err := freePort()
+	if err != nil {
+		t.Fatalf("testenv: %v", err)
+	}
+	return port
+}
+
+func freePort() (int, error) {
+	const low, high = 12000, 32000
+	for range 1000 {
+		port := low + rand.IntN(high-low)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		return port, l.Close()
+	}
+	return 0, errors.New("no free port on 127.0.0.1")
+}
+
+// program finds an installed program, also in folders that are not on every
+// user's PATH.
+func program(name, debianPackage string, more ...string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	for _, path := range append(more, "/usr/sbin/"+name, "/usr/local/sbin/"+name) {
+		if _, err := exec.LookPath(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed: apt-get install %s (or make test as root, which does it)", name, debianPackage)
+}
