@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os/exec"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -44,7 +42,7 @@ func newMariaDB(dir string, options []string) (*MariaDBServer, error) {
 		return nil, err
 	}
 	data := dir + "/data"
-	out, err := unprivilegedCommand(dir, install, "--no-defaults", "--datadir="+data,
+	out, err := UnprivilegedCommand(dir, install, "--no-defaults", "--datadir="+data,
 		"--auth-root-authentication-method=normal", "--skip-test-db").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("mariadb-install-db: %w\n%s", err, out)
@@ -116,12 +114,4 @@ func (m *MariaDBServer) exec(t testing.TB, statement string) {
 	if _, err := db.ExecContext(ctx, statement); err != nil {
 		t.Errorf("testenv: %s: %v", statement, err)
 	}
-}
-
-// unprivilegedCommand prepares a program that runs once, as the servers' user.
-func unprivilegedCommand(dir, path string, args ...string) *exec.Cmd {
-	cmd := exec.Command(path, args...)
-	cmd.Dir = dir
-	cmd.SysProcAttr = processAttributes(true, syscall.SIGKILL)
-	return cmd
 }

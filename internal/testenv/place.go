@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"testing"
 )
@@ -33,12 +32,12 @@ func processAttributes(asNobody bool, onDeath syscall.Signal) *syscall.SysProcAt
 	return a
 }
 
-// userName returns the name under which unprivileged programs run.
-func userName() string {
-	if os.Geteuid() == 0 {
-		return "nobody"
-	}
-	return strconv.Itoa(os.Geteuid())
+// UnprivilegedCommand prepares a program that runs once, as the servers' user.
+func UnprivilegedCommand(dir, path string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...)
+	cmd.Dir = dir
+	cmd.SysProcAttr = processAttributes(true, syscall.SIGKILL)
+	return cmd
 }
 
 // Dir makes a folder that an unprivileged server can use, and removes it when
@@ -63,11 +62,11 @@ func makeDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, own(dir)
+	return dir, Own(dir)
 }
 
-// own gives a file or folder to the user that servers run as.
-func own(path string) error {
+// Own gives a file or folder to the user that servers run as.
+func Own(path string) error {
 	if c := unprivileged(); c != nil {
 		return os.Chown(path, int(c.Uid), int(c.Gid))
 	}

@@ -1,0 +1,8 @@
+<?php
+
+return [
+    'default' => 'file',
+    'stores' => [
+        'file' => ['driver' => 'file', 'path' => storage_path('framework/cache')],
+    ],
+];
