@@ -48,9 +48,22 @@ func (e *Error) sentinel() error {
 	return ErrMalformed
 }
 
+// malformed makes an error whose place is still to be filled in.
+func malformed(format string, args ...any) *Error {
+	return &Error{Kind: Malformed, Detail: fmt.Sprintf(format, args...)}
+}
+
+// at returns the error with its place, if it has none yet.
+func (e *Error) at(place string) *Error {
+	if e.Place != "" {
+		return e
+	}
+	return &Error{Kind: e.Kind, Place: place, Detail: e.Detail}
+}
+
 // A Fault is one thing that is wrong with a Spec or Condition.
 type Fault struct {
-	Field string // dotted, from the Spec on: "key[0].json"
+	Field string // dotted, from the Spec or Condition on: "key[0].json"; may be ""
 	Msg   string
 }
 
@@ -61,7 +74,10 @@ type Faults []Fault
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {
-		lines[i] = fault.Field + ": " + fault.Msg
+		lines[i] = fault.Msg
+		if fault.Field != "" {
+			lines[i] = fault.Field + ": " + fault.Msg
+		}
 	}
 	return strings.Join(lines, "\n")
 }

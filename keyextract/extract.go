@@ -1,27 +1,138 @@
 package keyextract
 
-import "oncegate/internal/delivery"
+import (
+	"fmt"
+)
 
-// Rules are a compiled Spec. They don't change and may be used concurrently.
-type Rules struct{}
+// Extract reads what the rules ask for. Its error is an *Error, and there is one
+// only where a key or the guard can't be read: tags and named values that can't
+// be read are left out.
+func (r *Rules) Extract(doc *Document) (Values, error) {
+	var v Values
+	var err *Error
+	if v.Keys, err = r.keys(doc); err != nil {
+		return Values{}, err
+	}
+	if v.Guard, err = r.guardText(doc); err != nil {
+		return Values{}, err
+	}
+	for _, tag := range r.tags {
+		if value, err := tag.part.read(doc, item{}); err == nil && value.readable() {
+			v.Tags = append(v.Tags, tag.name+"="+tagText(value.Text))
+		}
+	}
+	for _, n := range r.named {
+		if value, err := n.part.read(doc, item{}); err == nil && value.readable() {
+			if v.Named == nil {
+				v.Named = make(map[string]Value, len(r.named))
+			}
+			v.Named[n.name] = value
+		}
+	}
+	return v, nil
+}
 
-// Compile checks a Spec and makes it ready. Its error is Faults.
-func Compile(s Spec) (*Rules, error) { return &Rules{}, nil }
+// readable reports whether the value has a text.
+func (v Value) readable() bool { return v.usable() || v.Kind == Bool }
 
-// A Document is a delivery made ready for reading. One goroutine uses it.
-type Document struct{ d *delivery.Delivery }
+func (r *Rules) keys(doc *Document) ([]string, *Error) {
+	if len(r.key) == 0 {
+		return nil, nil
+	}
+	if r.each != nil {
+		return r.batchKeys(doc)
+	}
+	key, err := keyText(doc, item{}, r.key, nil)
+	if err != nil {
+		return nil, err
+	}
+	if key == "" {
+		return nil, noPart("key")
+	}
+	return []string{key}, nil
+}
 
-// Parse makes a delivery ready for reading.
-func Parse(d *delivery.Delivery) *Document { return &Document{d: d} }
+func (r *Rules) guardText(doc *Document) (string, *Error) {
+	return keyText(doc, item{}, r.guard, nil)
+}
 
-// Extract reads what the rules ask for.
-func (r *Rules) Extract(doc *Document) (Values, error) { return Values{}, nil }
+// batchKeys returns the keys of the different items. One item without a key
+// leaves the whole delivery without: it can't be taken apart.
+func (r *Rules) batchKeys(doc *Document) ([]string, *Error) {
+	tree, err := doc.jsonBody()
+	if err != nil {
+		return nil, err.at(r.label)
+	}
+	items, err := tree.items(r.each)
+	if err != nil {
+		return nil, err.at(r.label)
+	}
+	shared := make([]Value, len(r.key))
+	for i, p := range r.key {
+		if p.readsItem() {
+			continue
+		}
+		if shared[i], err = p.read(doc, item{}); err != nil {
+			return nil, err
+		}
+	}
+	seen := make(map[string]bool, len(items))
+	keys := make([]string, 0, len(items))
+	for n, at := range items {
+		key, err := keyText(doc, item{tree, at}, r.key, shared)
+		if err == nil && key == "" {
+			err = noPart("key")
+		}
+		if err != nil {
+			return nil, &Error{Kind: err.Kind, Place: err.Place, Detail: fmt.Sprintf("item %d: %s", n, err.Detail)}
+		}
+		if !seen[key] {
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}
 
-// A Match is a compiled Condition. It may be used concurrently.
-type Match struct{}
+// keyText reads the parts of one key and joins them; the text is empty where all
+// are absent, and all may be. shared, where given, has the values of the parts
+// that are the same for every item.
+func keyText(doc *Document, from item, parts []*part, shared []Value) (string, *Error) {
+	var few [4]Value
+	values := few[:0]
+	for i, p := range parts {
+		var v Value
+		if shared != nil && !p.readsItem() {
+			v = shared[i]
+		} else {
+			var err *Error
+			if v, err = p.read(doc, from); err != nil {
+				return "", err
+			}
+		}
+		if !v.usable() && !(p.optional && v.Kind == 0) {
+			return "", &Error{Kind: Missing, Place: p.label, Detail: v.describe()}
+		}
+		values = append(values, v)
+	}
+	text := joinKey(values)
+	if len(text) > MaxKeyText {
+		return "", &Error{Kind: Malformed, Place: "key", Detail: fmt.Sprintf("longer than %d bytes", MaxKeyText)}
+	}
+	return text, nil
+}
 
-// CompileCondition checks a Condition and makes it ready. Its error is Faults.
-func CompileCondition(c Condition) (*Match, error) { return &Match{}, nil }
+func noPart(place string) *Error {
+	return &Error{Kind: Missing, Place: place, Detail: "all parts are absent"}
+}
 
-// Holds reports whether the condition holds.
-func (m *Match) Holds(doc *Document) (bool, error) { return false, nil }
+// describe says, for an error, why the value can't be part of a key.
+func (v Value) describe() string {
+	switch v.Kind {
+	case Bool:
+		return "a boolean"
+	case container:
+		return "an object or array"
+	}
+	return "absent, null or blank"
+}

@@ -1,0 +1,154 @@
+package keyextract
+
+import (
+	"mime"
+	"strings"
+
+	"oncegate/internal/delivery"
+)
+
+// A Document is a delivery made ready for reading. Each form of it (decoded
+// body, JSON, form, query, XML) is made when it is first asked for, and once.
+// It keeps the delivery and does not change it. One goroutine uses it at a time.
+type Document struct {
+	delivery *delivery.Delivery
+
+	plain    once[[]byte] // the body with its content coding undone
+	json     once[*jsonTree]
+	form     once[[]field]
+	query    once[[]field]
+	xml      once[[]element]
+	embedded map[string]*once[*jsonTree] // by form field
+}
+
+// Parse makes a delivery ready for reading. It reads nothing yet.
+func Parse(d *delivery.Delivery) *Document { return &Document{delivery: d} }
+
+// once keeps what was made, or why it could not be.
+type once[T any] struct {
+	made  bool
+	value T
+	err   *Error
+}
+
+func (o *once[T]) get(make func() (T, *Error)) (T, *Error) {
+	if !o.made {
+		o.value, o.err = make()
+		o.made = true
+	}
+	return o.value, o.err
+}
+
+func (doc *Document) body() ([]byte, *Error) {
+	return doc.plain.get(func() ([]byte, *Error) {
+		return decodeBody(doc.delivery.Header["Content-Encoding"], doc.delivery.Body)
+	})
+}
+
+func (doc *Document) jsonBody() (*jsonTree, *Error) {
+	return doc.json.get(func() (*jsonTree, *Error) {
+		body, err := doc.body()
+		if err != nil {
+			return nil, err
+		}
+		return parseJSON(body)
+	})
+}
+
+func (doc *Document) xmlBody() ([]element, *Error) {
+	return doc.xml.get(func() ([]element, *Error) {
+		body, err := doc.body()
+		if err != nil {
+			return nil, err
+		}
+		return parseXML(body)
+	})
+}
+
+func (doc *Document) queryFields() ([]field, *Error) {
+	return doc.query.get(func() ([]field, *Error) {
+		return parseURLEncoded(doc.delivery.RawQuery())
+	})
+}
+
+// formFields reads the body as the form that its Content-Type says. Under any
+// other type the app has no fields either.
+func (doc *Document) formFields() ([]field, *Error) {
+	return doc.form.get(func() ([]field, *Error) {
+		lines := doc.delivery.Header["Content-Type"]
+		boundary, isForm, err := formType(lines)
+		if err != nil || !isForm {
+			return nil, err
+		}
+		body, err := doc.body()
+		if err != nil {
+			return nil, err
+		}
+		if boundary != "" {
+			return parseMultipart(body, boundary)
+		}
+		return parseURLEncoded(string(body))
+	})
+}
+
+// formType reads the Content-Type of a form; the boundary is empty where it is
+// urlencoded. Like PHP it looks no further than the type to know that it is a
+// form, so that no spelling is a form to PHP and none to us.
+func formType(lines []string) (boundary string, isForm bool, err *Error) {
+	var kind string
+	for _, line := range lines {
+		end := strings.IndexAny(line, ";, ")
+		if end < 0 {
+			end = len(line)
+		}
+		switch name := strings.ToLower(line[:end]); name {
+		case urlEncoded, multipart:
+			kind = name
+		}
+	}
+	if kind == "" {
+		return "", false, nil
+	}
+	parsed, params, parseErr := mime.ParseMediaType(lines[0])
+	if len(lines) > 1 || parseErr != nil || parsed != kind {
+		return "", false, malformed("a form whose Content-Type is broken or stands twice")
+	}
+	if kind == urlEncoded {
+		return "", true, nil
+	}
+	// PHP takes what follows the first "boundary", wherever it stands.
+	boundary = params["boundary"]
+	if boundary == "" || strings.Count(strings.ToLower(lines[0]), "boundary") != 1 {
+		return "", false, malformed("a multipart form without one certain boundary")
+	}
+	return boundary, true, nil
+}
+
+const (
+	urlEncoded = "application/x-www-form-urlencoded"
+	multipart  = "multipart/form-data"
+)
+
+// formJSON reads the JSON text in a form field; the tree is nil where the field
+// is absent or blank.
+func (doc *Document) formJSON(field string, name []string) (*jsonTree, *Error) {
+	if doc.embedded == nil {
+		doc.embedded = make(map[string]*once[*jsonTree])
+	}
+	tree := doc.embedded[field]
+	if tree == nil {
+		tree = new(once[*jsonTree])
+		doc.embedded[field] = tree
+	}
+	return tree.get(func() (*jsonTree, *Error) {
+		fields, err := doc.formFields()
+		if err != nil {
+			return nil, err
+		}
+		v, err := readField(fields, name)
+		if err != nil || v.Kind != Text {
+			return nil, err
+		}
+		return parseJSON([]byte(v.Text))
+	})
+}

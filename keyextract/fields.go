@@ -1,0 +1,140 @@
+package keyextract
+
+import (
+	"strings"
+)
+
+// maxFields is PHP's max_input_vars: of what follows the app sees nothing.
+const maxFields = 1000
+
+// A field is one name and value of a query or form. Its name is kept as PHP
+// understands it, so that all spellings of one variable are equal.
+type field struct {
+	name  []string
+	value string
+}
+
+// parseURLEncoded reads a query or an urlencoded form.
+func parseURLEncoded(s string) ([]field, *Error) {
+	var fields []field
+	for count := 0; s != ""; {
+		var pair string
+		pair, s, _ = strings.Cut(s, "&")
+		if pair == "" {
+			continue
+		}
+		if count++; count > maxFields {
+			return nil, malformed("more than %d fields", maxFields)
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		if parsed := phpName(urlDecode(name)); parsed != nil {
+			fields = append(fields, field{parsed, urlDecode(value)})
+		}
+	}
+	return fields, nil
+}
+
+// readField returns the value of the one field with this name.
+func readField(fields []field, name []string) (Value, *Error) {
+	var value Value
+	seen, whole := 0, false
+	for _, f := range fields {
+		if !overlap(f.name, name) {
+			continue
+		}
+		seen++
+		if len(f.name) > len(name) {
+			value = Value{Kind: container}
+			continue
+		}
+		whole = true
+		if len(f.name) == len(name) {
+			value = textValue(f.value)
+		}
+	}
+	if whole && seen > 1 {
+		return Value{}, malformed("the field is given %d times", seen)
+	}
+	return value, nil
+}
+
+// anyItem is the index of a[], which PHP chooses.
+const anyItem = "[]"
+
+// phpName returns a field's name as PHP understands it: the variable, then the
+// indexes into it, so that a.b[c] is {"a_b", "c"}; nil where PHP drops the
+// field. It mirrors php_register_variable_ex in PHP's main/php_variables.c.
+func phpName(s string) []string {
+	s = strings.TrimLeft(s, " ")
+	s, _, _ = strings.Cut(s, "\x00")
+	base, rest, nested := strings.Cut(s, "[")
+	if base == "" {
+		return nil
+	}
+	name := []string{phpFold.Replace(base)}
+	for nested {
+		at := rest
+		if at != "" && strings.IndexByte(" \t\n\v\f\r", at[0]) >= 0 {
+			at = at[1:]
+		}
+		if strings.HasPrefix(at, "]") {
+			name, rest = append(name, anyItem), at[1:]
+		} else {
+			index, after, closed := strings.Cut(rest, "]")
+			if !closed {
+				if len(name) == 1 {
+					return []string{phpFold.Replace(s)}
+				}
+				return name
+			}
+			name, rest = append(name, index), after
+		}
+		rest, nested = strings.CutPrefix(rest, "[")
+	}
+	return name
+}
+
+var phpFold = strings.NewReplacer(" ", "_", ".", "_", "[", "_")
+
+// overlap reports whether setting one name in PHP can set the other, or a part
+// of it, or something that it is a part of.
+func overlap(a, b []string) bool {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] && a[i] != anyItem && b[i] != anyItem {
+			return false
+		}
+	}
+	return true
+}
+
+// urlDecode decodes as PHP's urldecode does: a "%" that no two hex digits follow
+// stays.
+func urlDecode(s string) string {
+	if !strings.ContainsAny(s, "%+") {
+		return s
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '+':
+			out = append(out, ' ')
+		case c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			out = append(out, unhex(s[i+1])<<4|unhex(s[i+2]))
+			i += 2
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&^0x20 - 'A' + 10
+}

@@ -1,0 +1,104 @@
+package keyextract
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+)
+
+// Bounds of an XML body. The nesting is libxml's own, which PHP uses.
+const (
+	maxXMLDepth    = 256
+	maxXMLElements = 100_000
+)
+
+// An element is one element of an XML body: its local name, its own text, and
+// where it stands.
+type element struct {
+	name   string
+	parent int // -1 for the root
+	text   string
+	holds  bool // other elements
+}
+
+// parseXML reads an XML body in one pass. A document type is refused, and with
+// it every entity but the five that XML has itself: nothing is ever expanded.
+func parseXML(body []byte) ([]element, *Error) {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, &Error{Kind: Missing, Detail: "empty body where XML is expected"}
+	}
+	dec := xml.NewDecoder(bytes.NewReader(body))
+	var elements []element
+	var texts []strings.Builder // of the open elements
+	open := []int{}
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, malformed("not XML, or cut off, after byte %d", dec.InputOffset())
+		}
+		depth := len(open)
+		switch tok := tok.(type) {
+		case xml.StartElement:
+			if depth == maxXMLDepth || len(elements) == maxXMLElements {
+				return nil, malformed("XML with more than %d levels or %d elements", maxXMLDepth, maxXMLElements)
+			}
+			parent := -1
+			if depth > 0 {
+				parent = open[depth-1]
+				elements[parent].holds = true
+			} else if len(elements) > 0 {
+				return nil, malformed("XML with a second root element")
+			}
+			open = append(open, len(elements))
+			texts = append(texts, strings.Builder{})
+			elements = append(elements, element{name: tok.Name.Local, parent: parent})
+		case xml.EndElement:
+			elements[open[depth-1]].text = texts[depth-1].String()
+			open, texts = open[:depth-1], texts[:depth-1]
+		case xml.CharData:
+			if depth > 0 {
+				texts[depth-1].Write(tok)
+			} else if len(bytes.TrimSpace(tok)) > 0 {
+				return nil, malformed("text outside the XML root element")
+			}
+		case xml.Directive:
+			return nil, malformed("XML with a document type")
+		}
+	}
+	if len(elements) == 0 {
+		return nil, malformed("XML without an element")
+	}
+	return elements, nil
+}
+
+// readXML returns the text of the one element at a path. Elements come after
+// their parents, so one look at each is enough.
+func readXML(elements []element, path []string) (Value, *Error) {
+	at := -1
+	for depth, name := range path {
+		found := -1
+		for i := at + 1; i < len(elements); i++ {
+			if elements[i].parent != at || elements[i].name != name {
+				continue
+			}
+			if found >= 0 {
+				return Value{}, malformed("the element %q of level %d stands twice", name, depth+1)
+			}
+			found = i
+		}
+		if found < 0 {
+			return Value{}, nil
+		}
+		at = found
+	}
+	if elements[at].holds {
+		return Value{Kind: container}, nil
+	}
+	return textValue(elements[at].text), nil
+}
