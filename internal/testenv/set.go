@@ -20,9 +20,9 @@ type server interface {
 
 // forTest makes a server in a folder of its own, starts it, and stops it when
 // the test ends.
-func forTest[S server](t testing.TB, make func(dir string) (S, error)) S {
+func forTest[S server](t testing.TB, create func(dir string) (S, error)) S {
 	t.Helper()
-	s, err := make(Dir(t))
+	s, err := create(Dir(t))
 	if err != nil {
 		t.Fatalf("testenv: %v", err)
 	}
@@ -95,13 +95,13 @@ type shared[S server] struct {
 
 // get starts a server when it is first asked for, and reports its failure to
 // every test that asks.
-func get[S server](t testing.TB, set *Set, one *shared[S], make func(dir string) (S, error)) S {
+func get[S server](t testing.TB, set *Set, one *shared[S], create func(dir string) (S, error)) S {
 	t.Helper()
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	if !one.asked {
 		one.asked = true
-		one.server, one.err = launch(set, make)
+		one.server, one.err = launch(set, create)
 	}
 	if one.err != nil {
 		t.Fatalf("testenv: %v", one.err)
@@ -111,13 +111,13 @@ func get[S server](t testing.TB, set *Set, one *shared[S], make func(dir string)
 
 // launch starts a server in a folder of its own, and leaves it to Run to stop
 // the one and remove the other.
-func launch[S server](set *Set, make func(dir string) (S, error)) (S, error) {
+func launch[S server](set *Set, create func(dir string) (S, error)) (S, error) {
 	dir, err := makeDir()
 	if err != nil {
 		return *new(S), err
 	}
 	set.stops = append(set.stops, func() error { return os.RemoveAll(dir) })
-	s, err := make(dir)
+	s, err := create(dir)
 	if err != nil {
 		return s, err
 	}

@@ -1,0 +1,53 @@
+# make test   everything that can fail, on real servers (installs them as root)
+# make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
+# make build  bin/oncegate
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: build test test-servers test-unit test-nested lint clean
+
+GO ?= go
+TOOLS := bin/tools
+
+# Modules of their own, so that what only tests need stays out of go.mod.
+NESTED := $(sort $(patsubst ./%/go.mod,%,$(filter-out ./tools/go.mod,$(shell find . -mindepth 2 -name go.mod -not -path './.git/*'))))
+
+# The race detector needs a C compiler; without one the tests run all the same.
+CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
+RACE := $(if $(CC_FOUND),-race)
+
+build:
+	$(GO) build -trimpath -o bin/oncegate ./cmd/oncegate
+
+test: test-servers test-unit test-nested
+
+test-servers:
+	@scripts/test-servers
+
+test-unit:
+	@$(if $(RACE),true,echo "no C compiler: tests run without the race detector")
+	$(GO) test $(RACE) -timeout 15m ./...
+
+# Never from the cache: they run a binary that they build, not only import.
+test-nested:
+	for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) test -count=1 -timeout 20m ./...) || exit; done
+
+lint: $(TOOLS)/.built
+	@echo gofmt
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
+	@for dir in . $(NESTED); do \
+		echo "$$dir: vet, staticcheck, golangci-lint"; \
+		(cd $$dir && $(GO) vet ./... && $(CURDIR)/$(TOOLS)/staticcheck ./... && \
+			$(CURDIR)/$(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit; \
+	done
+	@scripts/vulnerabilities $(TOOLS)/govulncheck . $(NESTED)
+
+# The linters are pinned in tools/go.mod and built from there.
+$(TOOLS)/.built: tools/go.mod tools/go.sum
+	$(GO) build -C tools -o ../$(TOOLS)/ tool
+	@touch $@
+
+clean:
+	rm -rf bin dist
