@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -119,12 +120,15 @@ func (s scrapeErrors) Println(v ...any) {
 	s.log.Warn("metrics could not be gathered", "error", cut(errorText(v)))
 }
 
-// Shutdown exports what is left, within ctx, and ends the background work.
-// Metrics can still be scraped, as they last stood, but count no more.
+// Shutdown exports what is left, all signals at once so that a collector that
+// hangs for one takes no time from the others, and ends the background work. It
+// returns when ctx is over at the latest. Nothing is counted afterwards.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
-	var errs []error
-	for _, c := range t.closers {
-		errs = append(errs, c(ctx))
+	errs := make([]error, len(t.closers))
+	var wg sync.WaitGroup
+	for i, c := range t.closers {
+		wg.Go(func() { errs[i] = c(ctx) })
 	}
+	wg.Wait()
 	return errors.Join(errs...)
 }
