@@ -72,7 +72,7 @@ func (r *Rules) batchKeys(doc *Document) ([]string, *Error) {
 		if p.readsItem() {
 			continue
 		}
-		if shared[i], err = p.read(doc, item{}); err != nil {
+		if shared[i], err = p.readForKey(doc, item{}); err != nil {
 			return nil, err
 		}
 	}
@@ -101,17 +101,13 @@ func keyText(doc *Document, from item, parts []*part, shared []Value) (string, *
 	var few [4]Value
 	values := few[:0]
 	for i, p := range parts {
-		var v Value
 		if shared != nil && !p.readsItem() {
-			v = shared[i]
-		} else {
-			var err *Error
-			if v, err = p.read(doc, from); err != nil {
-				return "", err
-			}
+			values = append(values, shared[i])
+			continue
 		}
-		if !v.usable() && !(p.optional && v.Kind == 0) {
-			return "", &Error{Kind: Missing, Place: p.label, Detail: v.describe()}
+		v, err := p.readForKey(doc, from)
+		if err != nil {
+			return "", err
 		}
 		values = append(values, v)
 	}
@@ -120,6 +116,18 @@ func keyText(doc *Document, from item, parts []*part, shared []Value) (string, *
 		return "", &Error{Kind: Malformed, Place: "key", Detail: fmt.Sprintf("longer than %d bytes", MaxKeyText)}
 	}
 	return text, nil
+}
+
+// readForKey returns a text, a number or, where the part is optional, nothing.
+func (p *part) readForKey(doc *Document, from item) (Value, *Error) {
+	v, err := p.read(doc, from)
+	if err != nil {
+		return Value{}, err
+	}
+	if !v.usable() && !(p.optional && v.Kind == 0) {
+		return Value{}, &Error{Kind: Missing, Place: p.label, Detail: v.describe()}
+	}
+	return v, nil
 }
 
 func noPart(place string) *Error {

@@ -1,6 +1,7 @@
 package keyextract
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -37,23 +38,26 @@ func parseURLEncoded(s string) ([]field, *Error) {
 // readField returns the value of the one field with this name.
 func readField(fields []field, name []string) (Value, *Error) {
 	var value Value
-	seen, whole := 0, false
+	setters, inside := 0, 0 // fields that set the variable, or a part of it
 	for _, f := range fields {
-		if !overlap(f.name, name) {
-			continue
-		}
-		seen++
-		if len(f.name) > len(name) {
-			value = Value{Kind: container}
-			continue
-		}
-		whole = true
-		if len(f.name) == len(name) {
-			value = textValue(f.value)
+		switch {
+		case !overlap(f.name, name):
+		case len(f.name) > len(name):
+			inside++
+		default:
+			setters++
+			if slices.Equal(f.name, name) {
+				value = textValue(f.value)
+			} else if len(f.name) == len(name) {
+				return Value{}, malformed("an item without an index, which PHP may put in the same place")
+			}
 		}
 	}
-	if whole && seen > 1 {
-		return Value{}, malformed("the field is given %d times", seen)
+	if setters > 0 && setters+inside > 1 {
+		return Value{}, malformed("the field is given %d times", setters+inside)
+	}
+	if inside > 0 {
+		return Value{Kind: container}, nil
 	}
 	return value, nil
 }
@@ -100,12 +104,14 @@ var phpFold = strings.NewReplacer(" ", "_", ".", "_", "[", "_")
 // of it, or something that it is a part of.
 func overlap(a, b []string) bool {
 	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] && a[i] != anyItem && b[i] != anyItem {
+		if a[i] != b[i] && !(a[i] == anyItem && isDigits(b[i])) && !(b[i] == anyItem && isDigits(a[i])) {
 			return false
 		}
 	}
 	return true
 }
+
+func isDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // urlDecode decodes as PHP's urldecode does: a "%" that no two hex digits follow
 // stays.

@@ -51,8 +51,9 @@ func parseJSON(src []byte) (*jsonTree, *Error) {
 	if err := t.read(dec); err != nil {
 		return nil, err
 	}
+	end := dec.InputOffset()
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, malformed("something follows the JSON value at byte %d", dec.InputOffset())
+		return nil, malformed("something follows the JSON value at byte %d", end)
 	}
 	return t, nil
 }
