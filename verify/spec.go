@@ -38,6 +38,9 @@ type Spec struct {
 	// Header names the header lines that carry signatures. A trailing *
 	// stands for any ending.
 	Header []string `yaml:"header"`
+	// Absent names headers that may not stand beside the signature: those of
+	// another alternative, from which the event key could be read unsigned.
+	Absent []string `yaml:"absent"`
 	// JSON, Form and Query name a place in the body or the target that carries
 	// the signature instead: an RFC 6901 pointer, a form field, a parameter.
 	JSON  string `yaml:"json"`
@@ -71,8 +74,8 @@ type Spec struct {
 	// before it signs, such as "%3A %2F".
 	Decode string `yaml:"decode"`
 	// Encoding is how a secret is written: text (default), hex, base64, whsec,
-	// or sha1 (the key is the SHA-1 of the text). Public keys are PEM, or DER
-	// or raw bytes in hex or base64.
+	// or sha1 (the key is the SHA-1 of the text). A public key is PEM; or DER
+	// or raw bytes in hex or base64; or whpk.
 	Encoding string `yaml:"encoding"`
 	// Secrets are this scheme's own, in place of the route's.
 	Secrets []string `yaml:"secrets"`
@@ -122,8 +125,11 @@ type Keys struct {
 	// Certificate names the place of the URL of an X.509 certificate, such as
 	// "header:Paypal-Cert-Url" or "json:/SigningCertURL".
 	Certificate string `yaml:"certificate"`
-	// JWKS is the URL of a JSON Web Key Set.
-	JWKS string `yaml:"jwks"`
+	// URL is where a JSON Web Key Set stands; or, with Post, an API that is sent
+	// these members as JSON and answers with the one JWK as its member "key".
+	// A value may hold {param:name}, {secret} and {kid}.
+	URL  string            `yaml:"url"`
+	Post map[string]string `yaml:"post"`
 	// Hosts are the only hosts that keys are fetched from; a * stands for one
 	// label.
 	Hosts []string `yaml:"hosts"`
@@ -131,13 +137,17 @@ type Keys struct {
 	Suffix string `yaml:"suffix"`
 }
 
-// Claims are what a JWT must say.
+// Claims are what a JWT must say. Values may hold {param:name}.
 type Claims struct {
-	Issuer   []string          `yaml:"issuer"`
-	Audience string            `yaml:"audience"`
-	Equals   map[string]string `yaml:"equals"`
+	// Issuer and Audience are values of iss and aud, one of which must match.
+	Issuer   []string `yaml:"issuer"`
+	Audience []string `yaml:"audience"`
+	// Equals are other claims, of text or boolean.
+	Equals map[string]string `yaml:"equals"`
 	// BodySHA256 is the claim that holds the hex SHA-256 of the body.
 	BodySHA256 string `yaml:"body_sha256"`
-	// MaxAge bounds the age of the iat claim; zero: exp alone is judged.
-	MaxAge time.Duration `yaml:"max_age"`
+	// MaxAge bounds how far iat may lie before or after the arrival. Without it
+	// exp is needed; where neither bounds the token, say Timeless.
+	MaxAge   time.Duration `yaml:"max_age"`
+	Timeless bool          `yaml:"timeless"`
 }

@@ -1,0 +1,283 @@
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"oncegate/internal/delivery"
+)
+
+// Bounds on what is read out of a delivery that nobody vouches for yet.
+const (
+	maxFields = 1000   // form fields, query parameters
+	maxItems  = 10_000 // signed items of one body
+)
+
+// A request is a delivery while it is being verified: what several schemes
+// read out of its body is read once. It belongs to one goroutine.
+type request struct {
+	*delivery.Delivery
+	trace *Trace // nil unless somebody wants an explanation
+
+	docs map[string]document // by the form field that holds it; "" is the body
+	form *formFields
+	errs map[string]error
+}
+
+// A document is one JSON text, known to be valid and free of names that occur
+// twice in one object.
+type document struct{ raw jsontext.Value }
+
+// json returns the body as JSON, or the text of a form field.
+func (r *request) json(within string) (document, error) {
+	if doc, ok := r.docs[within]; ok {
+		return doc, r.errs[within]
+	}
+	doc, err := r.parseJSON(within)
+	if r.docs == nil {
+		r.docs, r.errs = map[string]document{}, map[string]error{}
+	}
+	r.docs[within], r.errs[within] = doc, err
+	return doc, err
+}
+
+func (r *request) parseJSON(within string) (document, error) {
+	text, at := r.Body, "body"
+	if within != "" {
+		at = "form field " + within
+		value, err := r.formValue(within)
+		if err != nil {
+			return document{}, err
+		}
+		text = []byte(value)
+	}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	if !jsontext.Value(text).IsValid() {
+		return document{}, &Error{Kind: Malformed, Place: at, Detail: "no JSON, or a name stands twice in one object"}
+	}
+	return document{raw: text}, nil
+}
+
+// errAbsent says that a place holds nothing: absent or null.
+var errAbsent = errors.New("absent")
+
+// text returns the string, the number's literal or the boolean at the pointer.
+func (doc document) text(pointer string) (string, error) {
+	raw, ok := doc.find(pointer)
+	if !ok {
+		return "", errAbsent
+	}
+	switch raw.Kind() {
+	case 'n':
+		return "", errAbsent
+	case '"':
+		b, err := jsontext.AppendUnquote(nil, raw)
+		if err != nil {
+			return "", &Error{Kind: Malformed, Place: "json " + pointer, Detail: "no valid string"}
+		}
+		return string(b), nil
+	case '0', 't', 'f':
+		return string(raw), nil
+	}
+	return "", &Error{Kind: Malformed, Place: "json " + pointer, Detail: "an object or array where a value has to be"}
+}
+
+// find returns the value that an RFC 6901 pointer names.
+func (doc document) find(pointer string) (jsontext.Value, bool) {
+	raw := bytes.TrimSpace(doc.raw)
+	if pointer == "" || pointer == "#" {
+		return raw, true
+	}
+	for _, step := range strings.Split(pointer, "/")[1:] {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		var ok bool
+		if raw, ok = child(raw, step); !ok {
+			return nil, false
+		}
+	}
+	return raw, true
+}
+
+// child returns a member of an object or an item of an array.
+func child(raw jsontext.Value, step string) (jsontext.Value, bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
+	switch open, err := dec.ReadToken(); {
+	case err != nil:
+		return nil, false
+	case open.Kind() == '{':
+		for dec.PeekKind() == '"' {
+			name, err := dec.ReadToken()
+			if err != nil {
+				return nil, false
+			}
+			wanted := name.String() == step
+			value, err := dec.ReadValue()
+			if err != nil {
+				return nil, false
+			}
+			if wanted {
+				return value, true
+			}
+		}
+	case open.Kind() == '[':
+		index, err := strconv.Atoi(step)
+		if err != nil || strconv.Itoa(index) != step {
+			return nil, false
+		}
+		for i := 0; dec.PeekKind() != ']'; i++ {
+			value, err := dec.ReadValue()
+			if err != nil {
+				return nil, false
+			}
+			if i == index {
+				return value, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// items returns the items of the array at the pointer: at least one.
+func (doc document) items(pointer string) ([]document, error) {
+	raw, ok := doc.find(pointer)
+	if !ok || raw.Kind() != '[' {
+		return nil, &Error{Kind: Missing, Place: "json " + pointer, Detail: "no array of signed items"}
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, &Error{Kind: Malformed, Place: "json " + pointer, Err: err}
+	}
+	var items []document
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil || len(items) == maxItems {
+			return nil, &Error{Kind: Malformed, Place: "json " + pointer, Detail: "no array of at most 10000 items", Err: err}
+		}
+		items = append(items, document{raw: value.Clone()})
+	}
+	if len(items) == 0 {
+		return nil, &Error{Kind: Missing, Place: "json " + pointer, Detail: "an empty array has no signature"}
+	}
+	return items, nil
+}
+
+// A field is one field of a form: its text decoded, and as it was sent.
+type field struct{ name, value string }
+
+// formFields are a form's fields in the order in which they were sent.
+type formFields struct {
+	fields []field
+	err    error
+}
+
+// formValue returns the one value of a form field.
+func (r *request) formValue(name string) (string, error) {
+	fields, err := r.formFields()
+	if err != nil {
+		return "", err
+	}
+	return single(fields, name, "form field ")
+}
+
+// queryValue returns the one value of a parameter of the target's query.
+func (r *request) queryValue(name string) (string, error) {
+	fields, err := splitForm(r.RawQuery(), "query")
+	if err != nil {
+		return "", err
+	}
+	return single(fields, name, "query parameter ")
+}
+
+func single(fields []field, name, kind string) (string, error) {
+	value, found := "", false
+	for _, f := range fields {
+		if f.name != name {
+			continue
+		}
+		if found {
+			return "", &Error{Kind: Malformed, Place: kind + name, Detail: "stands twice"}
+		}
+		value, found = f.value, true
+	}
+	if !found {
+		return "", errAbsent
+	}
+	return value, nil
+}
+
+// formFields returns the body's fields, urlencoded or multipart as its content
+// type says. Files are no fields.
+func (r *request) formFields() ([]field, error) {
+	if r.form == nil {
+		fields, err := r.parseForm()
+		r.form = &formFields{fields, err}
+	}
+	return r.form.fields, r.form.err
+}
+
+func (r *request) parseForm() ([]field, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && kind == "application/x-www-form-urlencoded":
+		return splitForm(string(r.Body), "form")
+	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
+		return splitMultipart(r.Body, params["boundary"])
+	}
+	return nil, &Error{Kind: Malformed, Place: "body", Detail: "Content-Type is no form's"}
+}
+
+func splitForm(text, at string) ([]field, error) {
+	if strings.Count(text, "&") >= maxFields {
+		return nil, &Error{Kind: Malformed, Place: at, Detail: "more than 1000 fields"}
+	}
+	var fields []field
+	for pair := range strings.SplitSeq(text, "&") {
+		if pair == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(pair, "=")
+		n, err1 := url.QueryUnescape(name)
+		v, err2 := url.QueryUnescape(value)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, &Error{Kind: Malformed, Place: at, Detail: "not urlencoded"}
+		}
+		fields = append(fields, field{n, v})
+	}
+	return fields, nil
+}
+
+func splitMultipart(body []byte, boundary string) ([]field, error) {
+	malformed := func(err error) ([]field, error) {
+		return nil, &Error{Kind: Malformed, Place: "body", Detail: "no multipart form", Err: err}
+	}
+	reader := multipart.NewReader(bytes.NewReader(body), boundary)
+	var fields []field
+	for {
+		part, err := reader.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return fields, nil
+		}
+		if err != nil {
+			return malformed(err)
+		}
+		if part.FormName() == "" || part.FileName() != "" {
+			continue
+		}
+		if len(fields) == maxFields {
+			return malformed(errors.New("more than 1000 fields"))
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return malformed(err)
+		}
+		fields = append(fields, field{part.FormName(), string(value)})
+	}
+}

@@ -1,0 +1,305 @@
+package verify
+
+import (
+	"context"
+	"crypto"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// jsonToken is a JSON Web Token in a header. Its signature covers its claims; the
+// body only where a claim holds the body's hash.
+type jsonToken struct {
+	place  place
+	before string
+	alg    jose.SignatureAlgorithm
+	claims Claims
+	shared *keyring[[]byte]    // HS256
+	public *keyring[publicKey] // RS256 and ES256 with a configured key
+	keys   *keySource
+}
+
+// clockSkew is what a token's exp, nbf and iat are allowed, where the scheme
+// says nothing.
+const clockSkew = time.Minute
+
+func (c *compiler) jwt(field string, s *Spec, lenient bool) scheme {
+	t := &jsonToken{alg: jose.SignatureAlgorithm(s.JWT)}
+	var err error
+	if t.place, err = onePlace(s.Header, "", "", "", ""); c.note(field, err) && t.place.kind == "" {
+		c.fault(field, "say in which header the token stands")
+	}
+	var after string
+	format, ok := s.Format, true
+	if format == "" {
+		format = "{jwt}"
+	}
+	if t.before, after, ok = strings.Cut(format, "{jwt}"); !ok || after != "" {
+		c.fault(field+".format", "has to end in {jwt}")
+	}
+	switch {
+	case s.Keys != nil && s.JWT != "HS256":
+		t.keys, err = c.keySource(s.Keys)
+		if err == nil && t.keys.url == "" {
+			err = errors.New("keys.url: is needed for jwt")
+		}
+	case s.JWT == "HS256":
+		decode, decodeErr := hmacKey(s.Encoding)
+		t.shared, err = &keyring[[]byte]{source: c.secrets(s), decode: decode, lenient: lenient}, decodeErr
+	case s.JWT == "RS256" || s.JWT == "ES256":
+		word := map[string]string{"RS256": "rsa", "ES256": "ecdsa"}[s.JWT]
+		decode, decodeErr := publicKeyDecoder(s.Encoding, word)
+		t.public, err = &keyring[publicKey]{source: c.secrets(s), decode: decode, lenient: lenient}, decodeErr
+	default:
+		err = fmt.Errorf("%q is none of HS256, RS256, ES256", s.JWT)
+	}
+	if !c.note(field+".jwt", err) {
+		return t
+	}
+	c.note(field+".secrets", t.ready())
+	c.note(field+".claims", t.setClaims(s.Claims, c.o.Params))
+	return t
+}
+
+// setClaims takes the claims, with parameters filled in.
+func (t *jsonToken) setClaims(claims *Claims, params map[string]string) error {
+	if claims == nil {
+		return errors.New("say what the token must claim")
+	}
+	t.claims = *claims
+	var open error
+	fill := func(text string) string {
+		text = expandParams(text, params)
+		if strings.Contains(text, "{param:") || text == "" {
+			open = fmt.Errorf("%q: a parameter is not set", text)
+		}
+		return text
+	}
+	t.claims.Issuer = slices.Clone(claims.Issuer)
+	for i, text := range t.claims.Issuer {
+		t.claims.Issuer[i] = fill(text)
+	}
+	t.claims.Audience = slices.Clone(claims.Audience)
+	for i, text := range t.claims.Audience {
+		t.claims.Audience[i] = fill(text)
+	}
+	t.claims.Equals = map[string]string{}
+	for name, text := range claims.Equals {
+		t.claims.Equals[name] = fill(text)
+	}
+	if t.keys != nil && t.keys.post == nil && len(t.claims.Audience) == 0 {
+		// A public set of keys signs for everybody: without an audience anybody
+		// can have a token made for something else.
+		return errors.New("audience: is needed where the keys are public")
+	}
+	return open
+}
+
+func (t *jsonToken) plausible(h http.Header) error {
+	_, err := t.parse(h)
+	return err
+}
+
+func (t *jsonToken) parse(h http.Header) (*jwt.JSONWebToken, error) {
+	text, err := t.place.one(&scope{r: &request{Delivery: headerOnly(h)}})
+	if err != nil {
+		return nil, err
+	}
+	compact, ok := strings.CutPrefix(text, t.before)
+	if !ok {
+		return nil, &Error{Kind: Malformed, Place: t.place.String(), Detail: "not of the known form"}
+	}
+	token, err := jwt.ParseSigned(compact, []jose.SignatureAlgorithm{t.alg})
+	if err != nil {
+		return nil, &Error{Kind: Malformed, Place: t.place.String(), Detail: "no token of algorithm " + string(t.alg)}
+	}
+	return token, nil
+}
+
+func (t *jsonToken) verify(ctx context.Context, r *request) error {
+	token, err := t.parse(r.Header)
+	if err != nil {
+		return err
+	}
+	keys, err := t.candidates(ctx, token)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		var std jwt.Claims
+		var all map[string]any
+		if token.Claims(key, &std, &all) == nil {
+			return t.check(r, std, all)
+		}
+	}
+	return &Error{Kind: Mismatch, Place: t.place.String(), Detail: "no key fits the token"}
+}
+
+func (t *jsonToken) candidates(ctx context.Context, token *jwt.JSONWebToken) (keys []any, err error) {
+	var public []crypto.PublicKey
+	switch {
+	case t.keys != nil:
+		public, err = t.keys.byID(ctx, token.Headers[0].KeyID)
+		for _, key := range public {
+			keys = append(keys, key)
+		}
+		return keys, err
+	case t.shared != nil:
+		var secrets [][]byte
+		secrets, err = t.shared.get()
+		for _, key := range secrets {
+			keys = append(keys, key)
+		}
+	default:
+		var configured []publicKey
+		configured, err = t.public.get()
+		for _, key := range configured {
+			keys = append(keys, key.public)
+		}
+	}
+	if err != nil {
+		err = &Error{Kind: Unavailable, Place: "secrets", Err: err}
+	}
+	return keys, err
+}
+
+// check holds the claims of a genuine token against what they must be.
+func (t *jsonToken) check(r *request, std jwt.Claims, all map[string]any) error {
+	mismatch := func(claim string) error {
+		return &Error{Kind: Mismatch, Place: t.place.String(), Detail: "claim " + claim + " is not what it must be"}
+	}
+	if want := t.claims.Issuer; len(want) > 0 && !slices.Contains(want, std.Issuer) {
+		return mismatch("iss")
+	}
+	if want := t.claims.Audience; len(want) > 0 && !slices.ContainsFunc(want, std.Audience.Contains) {
+		return mismatch("aud")
+	}
+	for name, want := range t.claims.Equals {
+		if fmt.Sprint(all[name]) != want {
+			return mismatch(name)
+		}
+	}
+	if name := t.claims.BodySHA256; name != "" {
+		sum := sha256.Sum256(r.Body)
+		if got, ok := all[name].(string); !ok || got != hex.EncodeToString(sum[:]) {
+			return mismatch(name)
+		}
+	}
+	return t.checkTime(r.Arrived, std)
+}
+
+func (t *jsonToken) checkTime(arrived time.Time, std jwt.Claims) error {
+	stale := func(detail string) error {
+		return &Error{Kind: Stale, Place: t.place.String(), Detail: detail}
+	}
+	if std.Expiry != nil && arrived.After(std.Expiry.Time().Add(clockSkew)) {
+		return stale("the token had expired when it arrived")
+	}
+	if std.NotBefore != nil && arrived.Before(std.NotBefore.Time().Add(-clockSkew)) {
+		return stale("the token was not valid yet when it arrived")
+	}
+	switch max := t.claims.MaxAge; {
+	case max > 0 && std.IssuedAt == nil:
+		return stale("the token doesn't say when it was made")
+	case max > 0:
+		if age := arrived.Sub(std.IssuedAt.Time()); age > max || age < -max {
+			return stale(fmt.Sprintf("the token was made more than %s before or after it arrived", max))
+		}
+	case std.Expiry == nil && !t.claims.Timeless:
+		return stale("the token never expires")
+	}
+	return nil
+}
+
+// sign makes a token, where the key is held.
+func (t *jsonToken) sign(s *signing) error {
+	if t.keys != nil {
+		return ErrCannotSign
+	}
+	key, err := t.signingKey()
+	if err != nil {
+		return err
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: t.alg, Key: key}, nil)
+	if err != nil {
+		return fmt.Errorf("verify: signing a token: %w", err)
+	}
+	claims := map[string]any{"iat": s.now.Unix(), "exp": s.now.Add(time.Hour).Unix()}
+	if t.claims.Timeless {
+		claims = map[string]any{}
+	}
+	for name, text := range t.claims.Equals {
+		claims[name] = text
+	}
+	if len(t.claims.Issuer) > 0 {
+		claims["iss"] = t.claims.Issuer[0]
+	}
+	if len(t.claims.Audience) > 0 {
+		claims["aud"] = t.claims.Audience[0]
+	}
+	if name := t.claims.BodySHA256; name != "" {
+		sum := sha256.Sum256(s.d.Body)
+		claims[name] = hex.EncodeToString(sum[:])
+	}
+	text, err := jwt.Signed(signer).Claims(claims).Serialize()
+	if err != nil {
+		return fmt.Errorf("verify: signing a token: %w", err)
+	}
+	s.header(t.place.arg, t.before+text)
+	return nil
+}
+
+func (t *jsonToken) signingKey() (any, error) {
+	if t.shared != nil {
+		keys, err := t.shared.get()
+		if err != nil || len(keys) == 0 {
+			return nil, errors.Join(ErrCannotSign, err)
+		}
+		return keys[0], nil
+	}
+	keys, err := t.public.get()
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		if key.private != nil {
+			return key.private, nil
+		}
+	}
+	return nil, ErrCannotSign
+}
+
+func (t *jsonToken) ready() error {
+	switch {
+	case t.keys != nil:
+		return nil
+	case t.shared != nil:
+		_, err := t.shared.get()
+		return err
+	}
+	_, err := t.public.get()
+	return err
+}
+
+func (t *jsonToken) judges() bool { return !t.claims.Timeless }
+
+func (t *jsonToken) accepts(secret string) error {
+	switch {
+	case t.keys != nil:
+		return nil
+	case t.shared != nil:
+		_, err := t.shared.decode(secret)
+		return err
+	}
+	_, err := t.public.decode(secret)
+	return err
+}
