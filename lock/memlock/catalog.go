@@ -24,7 +24,7 @@ func (s *Store) List(ctx context.Context, f lock.Filter, after lock.Cursor, limi
 		if len(records) == limit {
 			break
 		}
-		if e.at.Over(now) || after != (lock.Cursor{}) && compare(e.record.Key, start) <= 0 {
+		if e.at.over(now) || after != (lock.Cursor{}) && compare(e.record.Key, start) <= 0 {
 			continue
 		}
 		if r := e.tell(now); matches(&r, &f) {
@@ -61,7 +61,7 @@ func (s *Store) Count(ctx context.Context, namespace string) (map[lock.ScopeStat
 	entries, now := s.all(namespace)
 	counts := map[lock.ScopeState]int{}
 	for _, e := range entries {
-		if !e.at.Over(now) {
+		if !e.at.over(now) {
 			counts[lock.ScopeState{Scope: e.record.Scope, State: e.record.State}]++
 		}
 	}
@@ -82,7 +82,7 @@ func (s *Store) Purge(ctx context.Context, namespace string, limit int) (int, er
 		if removed == limit {
 			break
 		}
-		if k.Namespace == namespace && e.at.Over(now) {
+		if k.Namespace == namespace && e.at.over(now) {
 			delete(s.data.records, k)
 			removed++
 		}

@@ -23,7 +23,6 @@ import (
 
 	"oncegate/lock"
 	"oncegate/lock/internal/calls"
-	"oncegate/lock/internal/moments"
 )
 
 // A Store keeps records in memory.
@@ -42,7 +41,7 @@ type data struct {
 // An entry is one record. The durations in its record mean nothing.
 type entry struct {
 	record lock.Record
-	at     moments.Moments
+	at     moments
 }
 
 // New returns an empty store.
@@ -86,13 +85,13 @@ func (d *data) apply(c *lock.Change, now int64) lock.Record {
 	if old.record.Version == c.Next.Version {
 		return old.tell(now)
 	}
-	if old.at.Over(now) {
+	if old.at.over(now) {
 		old = entry{}
 	}
 	if old.record.Version != c.Expect {
 		return old.tell(now)
 	}
-	e := entry{record: own(c.Next), at: moments.Next(c, old.at, now)}
+	e := entry{record: own(c.Next), at: momentsOf(c, old.at, now)}
 	d.records[c.Next.Key] = e
 	return e.tell(now)
 }
@@ -109,7 +108,7 @@ func (s *Store) Read(ctx context.Context, keys []lock.Key) ([]lock.Record, error
 	now := s.data.now()
 	records := make([]lock.Record, len(keys))
 	for i, k := range keys {
-		if e := s.data.records[k]; !e.at.Over(now) {
+		if e := s.data.records[k]; !e.at.over(now) {
 			records[i] = e.tell(now)
 		}
 	}
@@ -135,7 +134,7 @@ func (e entry) tell(now int64) lock.Record {
 		return lock.Record{}
 	}
 	r := own(e.record)
-	e.at.Tell(&r, now)
+	e.at.tell(&r, now)
 	return r
 }
 

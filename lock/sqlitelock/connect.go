@@ -1,0 +1,76 @@
+package sqlitelock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"modernc.org/sqlite"
+)
+
+// What every connection is told. A wait for another process's lock ends with
+// the call's context, or after a minute. A log that grew is cut to 64 MiB.
+var (
+	common  = []string{"busy_timeout(60000)", "synchronous(FULL)", "fullfsync(1)", "checkpoint_fullfsync(1)"}
+	writing = slices.Concat(common, []string{"journal_mode(WAL)", "journal_size_limit(67108864)"})
+	reading = slices.Concat(common, []string{"query_only(1)"})
+)
+
+// connect returns a pool of connections to the file. It opens none yet.
+func connect(path string, pragmas []string, most int) (*sql.DB, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"_pragma": pragmas}
+	at := url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: query.Encode()}
+	connector, err := sqlite.NewConnector(at.String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(most)
+	return db, nil
+}
+
+// makeFile makes the file, for its owner alone, where there is none. An old
+// file is not opened: closing it would drop the locks that this process holds
+// on it.
+func makeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return f.Close()
+}
+
+// prepare makes a file fit: it is there, has a write-ahead log, and a schema
+// that this program can use.
+func prepare(ctx context.Context, path string, db *sql.DB, migrate bool) error {
+	if err := makeFile(path); err != nil {
+		return failed("make the file", err)
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return failed("open", err)
+	}
+	defer conn.Close()
+	var mode string
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
+		return failed("open", err)
+	}
+	if mode != "wal" {
+		return unfit(fmt.Sprintf("the file can't have a write-ahead log (journal_mode is %s): keep it on a local file system", mode))
+	}
+	return migrateTo(ctx, conn, migrate)
+}
