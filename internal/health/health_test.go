@@ -19,8 +19,12 @@ import (
 func start(t *testing.T, store func() StoreState) (s *Server, url string, stop func()) {
 	t.Helper()
 	s = New(Options{
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "oncegate_in_hand 1000\n") }),
-		Store:   store, Version: "1.2.3", Log: slog.New(slog.DiscardHandler),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if _, err := io.WriteString(w, "oncegate_in_hand 1000\n"); err != nil {
+				t.Error(err)
+			}
+		}),
+		Store: store, Version: "1.2.3", Log: slog.New(slog.DiscardHandler),
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -167,7 +171,8 @@ func TestProbesUnderLoad(t *testing.T) {
 func TestShutdownEndsServe(t *testing.T) {
 	_, url, stop := start(t, func() StoreState { return StoreReachable })
 	stop()
-	if _, err := http.Get(url + "/livez"); err == nil {
-		t.Error("still answers")
+	if c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
+		c.Close()
+		t.Error("still listens")
 	}
 }

@@ -113,7 +113,11 @@ func BenchmarkRecord(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer tel.Shutdown(context.Background())
+			b.Cleanup(func() {
+				if err := tel.Shutdown(context.Background()); err != nil {
+					b.Error(err)
+				}
+			})
 			tel.SetRoutes(Upstream{"http", "127.0.0.1:8000"}, shop)
 			b.ReportAllocs()
 			for b.Loop() {
