@@ -130,13 +130,35 @@ func (s *Sender) Do(request *http.Request) Answer {
 // SendAll posts events, each signed anew, at most width at a time and in the
 // order given, and returns the answer to work[i] at i.
 func (s *Sender) SendAll(ctx context.Context, url string, work []Event, width int) []Answer {
+	return each(work, width, func(e Event) Answer { return s.Send(ctx, url, e.Delivery()) })
+}
+
+// SendUntilOK is SendAll by a sender that sends again, a moment later, what
+// was not answered 2xx: as often as it takes, for a minute.
+func (s *Sender) SendUntilOK(ctx context.Context, url string, work []Event, width int) []Answer {
+	return each(work, width, func(e Event) Answer {
+		deadline := time.Now().Add(time.Minute)
+		for {
+			answer := s.Send(ctx, url, e.Delivery())
+			if answer.OK() || ctx.Err() != nil || time.Now().After(deadline) {
+				return answer
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+}
+
+func each(work []Event, width int, send func(Event) Answer) []Answer {
 	answers := make([]Answer, len(work))
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range width {
 		wg.Go(func() {
 			for i := range next {
-				answers[i] = s.Send(ctx, url, work[i].Delivery())
+				answers[i] = send(work[i])
 			}
 		})
 	}

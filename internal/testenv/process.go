@@ -63,12 +63,17 @@ func Run(t testing.TB, c Command) *Process {
 		if err := p.stop(); err != nil {
 			t.Errorf("testenv: %v", err)
 		}
-		if t.Failed() {
-			t.Logf("%s said:\n%s", c.Name, p.output.Tail(8<<10))
-		}
+		p.report(t)
 	})
 	p.Start(t)
 	return p
+}
+
+// report logs the end of what the program wrote, where the test has failed.
+func (p *Process) report(t testing.TB) {
+	if tail := p.output.Tail(8 << 10); t.Failed() && len(tail) > 0 {
+		t.Logf("%s said:\n%s", p.command.Name, tail)
+	}
 }
 
 // NewProcess returns a program that has not been started. Who starts it stops

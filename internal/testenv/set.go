@@ -15,7 +15,7 @@ import (
 type server interface {
 	start() error
 	stop() error
-	Output() *Output
+	report(t testing.TB)
 }
 
 // forTest makes a server in a folder of its own, starts it, and stops it when
@@ -30,9 +30,7 @@ func forTest[S server](t testing.TB, create func(dir string) (S, error)) S {
 		if err := s.stop(); err != nil {
 			t.Errorf("testenv: %v", err)
 		}
-		if t.Failed() {
-			t.Logf("the server said:\n%s", s.Output().Tail(8<<10))
-		}
+		s.report(t)
 	})
 	if err := s.start(); err != nil {
 		t.Fatalf("testenv: %v", err)

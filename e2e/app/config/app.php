@@ -21,6 +21,7 @@ return [
         Illuminate\Foundation\Providers\ComposerServiceProvider::class,
         Illuminate\Foundation\Providers\FoundationServiceProvider::class,
         Illuminate\Session\SessionServiceProvider::class,
+        Illuminate\Translation\TranslationServiceProvider::class,
         Illuminate\View\ViewServiceProvider::class,
         App\Providers\RouteServiceProvider::class,
     ],

@@ -1,0 +1,188 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"oncegate/internal/testenv"
+)
+
+// A Binary is oncegate's command, built from this tree when a test first asks
+// for it. The zero Binary is ready for use.
+type Binary struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// Run runs a package's tests, removes what was built for them, and returns the
+// exit code for TestMain.
+func (b *Binary) Run(m *testing.M) int {
+	code := m.Run()
+	if b.dir != "" {
+		if err := os.RemoveAll(b.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return max(code, 1)
+		}
+	}
+	return code
+}
+
+// Path returns the built command.
+func (b *Binary) Path(t testing.TB) string {
+	t.Helper()
+	b.once.Do(func() { b.err = b.build() })
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return filepath.Join(b.dir, "oncegate")
+}
+
+func (b *Binary) build() (err error) {
+	if b.dir, err = os.MkdirTemp("", "once-bin-"); err != nil {
+		return err
+	}
+	out, err := exec.Command("go", "build", "-o", b.dir+"/oncegate", "oncegate/cmd/oncegate").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build oncegate/cmd/oncegate: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// StripeRoute is the route of the shop's webhook, for Config.Routes.
+const StripeRoute = `
+  stripe:
+    path: ` + WebhookPath + `
+    provider: stripe
+    secrets: ` + Secret + `
+`
+
+// A Config says how a gate is set up.
+type Config struct {
+	// Upstream is the app's URL.
+	Upstream string
+	// Top holds further top-level lines of the configuration file, and Routes
+	// its routes, indented by two.
+	Top, Routes string
+	// StateDir is where it keeps its SQLite file. Empty means a folder of its
+	// own; two gates with one folder share their claims.
+	StateDir string
+	// Env is added to the environment.
+	Env []string
+}
+
+// A Gate is a running oncegate.
+type Gate struct {
+	*testenv.Process
+	// URL is where senders deliver, Health where it is asked how it is.
+	URL, Health string
+	// StateDir is where it keeps its SQLite file.
+	StateDir string
+}
+
+// Serve starts oncegate and waits until it is ready. It ends with the test.
+func (b *Binary) Serve(t testing.TB, c Config) *Gate {
+	t.Helper()
+	if c.StateDir == "" {
+		c.StateDir = testenv.Dir(t)
+	}
+	listen, health, admin := testenv.Port(t), testenv.Port(t), testenv.Port(t)
+	file := filepath.Join(testenv.Dir(t), "oncegate.yaml")
+	text := fmt.Sprintf(`version: 1
+listen: 127.0.0.1:%d
+health: 127.0.0.1:%d
+admin: 127.0.0.1:%d
+state_dir: %s
+upstream: %s
+%s
+routes:%s`, listen, health, admin, c.StateDir, c.Upstream, c.Top, c.Routes)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := &Gate{
+		URL:      fmt.Sprintf("http://127.0.0.1:%d", listen),
+		Health:   fmt.Sprintf("http://127.0.0.1:%d", health),
+		StateDir: c.StateDir,
+	}
+	g.Process = testenv.Run(t, testenv.Command{
+		Name: "oncegate", Path: b.Path(t), Args: []string{"serve", "--config", file},
+		Dir: c.StateDir, Env: append(os.Environ(), c.Env...), Ready: g.ready,
+	})
+	return g
+}
+
+func (g *Gate) ready() error {
+	client := http.Client{Timeout: 2 * time.Second}
+	response, err := client.Get(g.Health + "/readyz")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz answered %s", response.Status)
+	}
+	return nil
+}
+
+// Metric adds up the series of a metric that carry all the given labels, each
+// written name=value. A metric that isn't there is 0.
+func (g *Gate) Metric(t testing.TB, name string, labels ...string) float64 {
+	t.Helper()
+	sum, err := g.metric(name, labels)
+	if err != nil {
+		t.Fatalf("metrics: %v", err)
+	}
+	return sum
+}
+
+func (g *Gate) metric(name string, labels []string) (sum float64, err error) {
+	response, err := http.Get(g.Health + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range families[name].GetMetric() {
+		have := make(map[string]bool)
+		for _, pair := range m.GetLabel() {
+			have[pair.GetName()+"="+pair.GetValue()] = true
+		}
+		matches := true
+		for _, label := range labels {
+			matches = matches && have[label]
+		}
+		if matches {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
+		}
+	}
+	return sum, nil
+}
+
+// Log returns the lines that it has logged and that contain all the texts.
+func (g *Gate) Log(texts ...string) (lines []string) {
+	for line := range strings.Lines(string(g.Output().Bytes())) {
+		all := true
+		for _, text := range texts {
+			all = all && strings.Contains(line, text)
+		}
+		if all {
+			lines = append(lines, strings.TrimRight(line, "\n"))
+		}
+	}
+	return lines
+}
