@@ -14,46 +14,55 @@ import (
 // takes the pointer to it once and keeps to it.
 type Config struct {
 	Listen, Health, Admin string
-	StateDir              string
-	Upstream              Upstream
+	StateDir              string // absolute
 	Store                 Store
 	Namespace             string
-	PublicURL             *url.URL // nil where none is configured
+	PublicURL             *url.URL // scheme and host only; nil where none is configured
 	TrustedProxies        []netip.Prefix
 	StoreTimeout          time.Duration
 	DrainDelay            time.Duration // new connections are still served this long after SIGTERM
 	DrainTimeout          time.Duration // then what is in hand has this long to finish
 	MaxInHand             int
 	MaxInHandBytes        int64
-	LogLevel              string
-	Routes                []*Route // in the order of the file
-	Warnings              []string
+	LogLevel              string // debug, info, warn, error
+	// Upstream is where what is on no route goes; its zero value, where every
+	// route has its own and the top level has none.
+	Upstream Upstream
+	Routes   []*Route // in the order of the file
+	// Warnings are what a person should look at, one line each; none of them
+	// keeps oncegate from starting.
+	Warnings []string
+	// Files are those that the configuration was made from, secrets included.
+	Files []string
 }
 
 // An Upstream says where the app is.
 type Upstream struct {
 	// Scheme is http, https, unix (HTTP over a unix socket) or fcgi.
 	Scheme string
-	// Address is host:port, or the socket's path.
+	// Address is host:port, or the absolute path of a socket.
 	Address string
 	// Host is the name for TLS; the Host header is always the sender's.
 	Host string
-	// Root is the document root of an fcgi upstream.
+	// Root is the document root of an fcgi upstream, an absolute path.
 	Root string
-	// IdleTimeout bounds how long an unused connection is kept.
+	// IdleTimeout bounds how long an unused connection is kept; 0 keeps none.
 	IdleTimeout time.Duration
 }
 
 // A Store says where claims are kept.
 type Store struct {
-	Kind       string // sqlite, postgres, mysql, redis
-	URL        string // complete, credentials included: never printed
-	Path       string // sqlite: the file
-	Pool       int
-	Schema     string
-	ExecMode   string
+	Kind string // sqlite, postgres, mysql, redis
+	// URL is complete, credentials included: never printed. Its scheme is
+	// postgres, mysql, redis, rediss, redis+cluster or rediss+cluster; it is
+	// empty for sqlite.
+	URL        string `json:"-"`
+	Path       string // sqlite: the file, absolute
+	Pool       int    // 0: the store's own choice
+	Schema     string // postgres; empty: the first of the search path
+	ExecMode   string // postgres; empty: the store's own choice
 	Migrate    string // auto or never
-	Replicas   int
+	Replicas   int    // redis
 	AcceptWeak []string
 }
 
@@ -70,35 +79,40 @@ const (
 // complete with what the preset, the file's top level and the built-in
 // defaults say.
 type Route struct {
-	Name, Path, Provider string
-	Scope                string // the route's name unless it says otherwise
-	Methods              []string
-	Mode                 Mode
-	Upstream             Upstream
-	Verifier             *verify.Verifier // nil: `verify: none` was written out
+	Name, Path string
+	Provider   string // the preset's name; empty without one
+	Scope      string // the route's name unless it says otherwise
+	Methods    []string
+	Mode       Mode
+	Upstream   Upstream
+	// Verifier is nil where `verify: none` was written out, and on a route that
+	// is observed because its provider signs nothing.
+	Verifier *verify.Verifier
+	// Rules are nil on a route that has neither key nor tags, which is never
+	// enforced. Where the route names its caller, that is the key's first part.
 	Rules                *keyextract.Rules
 	HasGuard             bool
+	KeySigned            bool // the key lies within what is signed
 	Handshakes           []Handshake
-	Caller               *keyextract.Rules // idempotency-key: names the caller under "caller"
-	OnMissingKey         string            // refuse, forward
-	OnMismatch           string            // replay, refuse, run
-	OnStoreOutage        string            // refuse, forward
-	OnOverload           string            // refuse, forward
-	OnUnknown            string            // retry, hold
-	Attempts             int               // 0: no limit
-	UnknownStatuses      StatusSet
+	OnMissingKey         string         // refuse, forward
+	OnMismatch           string         // replay, refuse, run
+	OnStoreOutage        string         // refuse, forward
+	OnOverload           string         // refuse, forward
+	OnUnknown            string         // retry, hold
+	Attempts             int            // 0: no limit
+	UnknownStatuses      StatusSet      // never holds a 2xx
 	Statuses             map[string]int // result word → status, where the provider wants another
 	Record               string         // none, unsettled, headers, full
 	Wait                 time.Duration
-	Patience             time.Duration
-	RetriesFor           time.Duration
+	Patience             time.Duration // 0: not known
+	RetriesFor           time.Duration // 0: not known, or NeverRetries
 	NeverRetries         bool
-	Lease, AppLimit      time.Duration
+	Lease, AppLimit      time.Duration // AppLimit 0: the app ends with its connection
 	UpstreamTimeout      time.Duration
 	Retention            time.Duration
 	MaxBody, MaxAnswer   int64
-	MismatchCoversTarget bool // the payload digest takes in method and target
-	Preset               *provider.Preset
+	MismatchCoversTarget bool             // the payload digest takes in method and target
+	Preset               *provider.Preset // nil without one
 }
 
 // A Handshake is a request of the provider's that is no event.
@@ -111,3 +125,8 @@ type Handshake struct {
 
 // A StatusSet is a set of HTTP statuses.
 type StatusSet [600]bool
+
+// Has reports whether status is in the set; a status outside 0..599 never is.
+func (s *StatusSet) Has(status int) bool {
+	return status >= 0 && status < len(s) && s[status]
+}

@@ -34,16 +34,19 @@ func unknownKey(key string, known []string) string {
 	if !keyShape.MatchString(key) {
 		return "has an unknown key (not shown: it looks like no name); known here: " + strings.Join(known, ", ")
 	}
-	if near := nearest(key, known); near != "" {
+	if near := Nearest(key, known); near != "" {
 		return fmt.Sprintf("has an unknown key %s; did you mean %s?", key, near)
 	}
 	return fmt.Sprintf("has an unknown key %s; known here: %s", key, strings.Join(known, ", "))
 }
 
-// nearest returns the known name that the key was most likely meant to be, or
-// nothing where none is near.
-func nearest(key string, known []string) string {
+// Nearest returns the known name that the key was most likely meant to be, or
+// nothing where none is near. A long key is near to none.
+func Nearest(key string, known []string) string {
 	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
+	if len(key) > 64 {
+		return ""
+	}
 	best, distance := "", len(key)/3+2
 	for _, name := range known {
 		if d := editDistance(fold(key), name); d < distance {
@@ -82,6 +85,9 @@ func Line(root *yaml.Node, field string) int {
 	}
 	line, n := root.Line, root
 	for _, step := range steps(field) {
+		if step == "[0" && n.Kind != yaml.SequenceNode {
+			continue // a single value is a list of one
+		}
 		at, next := descend(n, step)
 		if next == nil {
 			break

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"oncegate/internal/strictyaml"
+	"oncegate/keyextract"
+	"oncegate/provider"
+)
+
+// topLevel is what a file says, as written. A nil field was not written. The
+// comments here and below are the rows of docs/config.md.
+type topLevel struct {
+	// The format of this file; always 1.
+	Version *int `yaml:"version"`
+	// Address of the public listener, where senders and users arrive.
+	Listen *string `yaml:"listen" env:"LISTEN"`
+	// Address of the listener for /livez, /readyz and /metrics. It shows nothing secret and asks for no token.
+	Health *string `yaml:"health" env:"HEALTH"`
+	// Address of the operators' listener. It always asks for a token.
+	Admin *string `yaml:"admin" env:"ADMIN"`
+	// Folder for the SQLite file, the journal and the admin token; it must outlive a deploy. Without it: $STATE_DIRECTORY (set by systemd), else oncegate in the XDG state folder.
+	StateDir *string `yaml:"state_dir" env:"STATE_DIR"`
+	// Where the app is: http://host:port, https://host:port, http+unix:/path/to.sock, fcgi://host:port?root=/app/public or fcgi+unix:/path/to.sock?root=/app/public. Required, unless every route has its own.
+	Upstream *string `yaml:"upstream" env:"UPSTREAM"`
+	// How long an unused connection to the app is kept. It must be shorter than the app's own limit; 0 keeps none.
+	UpstreamIdleTimeout *time.Duration `yaml:"upstream_idle_timeout" env:"UPSTREAM_IDLE_TIMEOUT"`
+	// Where claims are kept: sqlite, or a URL, or a mapping (see "Store").
+	Store yaml.Node `yaml:"store"`
+	// The longest a delivery waits for the store before it is answered `unavailable`.
+	StoreTimeout *time.Duration `yaml:"store_timeout" env:"STORE_TIMEOUT"`
+	// Which apps share claims: at most 64 characters of visible ASCII. Required unless the store is sqlite, where it is `default`.
+	Namespace *string `yaml:"namespace" env:"NAMESPACE"`
+	// What senders were told, without a path: https://shop.example. Needed by signatures that take in the URL.
+	PublicURL *string `yaml:"public_url" env:"PUBLIC_URL"`
+	// Addresses and prefixes whose X-Forwarded-For is believed; one or a list. Without it none is.
+	TrustedProxies []string `yaml:"trusted_proxies" env:"TRUSTED_PROXIES"`
+	// How many deliveries may be in hand at once; one more is answered `overload`.
+	MaxInHand *int `yaml:"max_in_hand" env:"MAX_IN_HAND"`
+	// How many bytes of bodies and answers may be in hand at once.
+	MaxInHandBytes *strictyaml.Size `yaml:"max_in_hand_bytes" env:"MAX_IN_HAND_BYTES"`
+	// How long new connections are still served after SIGTERM, while readiness already says no. Kubernetes needs a few seconds; 0 elsewhere.
+	DrainDelay *time.Duration `yaml:"drain_delay" env:"DRAIN_DELAY"`
+	// How long what is in hand then has to finish, before it is cut and marked unknown.
+	DrainTimeout *time.Duration `yaml:"drain_timeout" env:"DRAIN_TIMEOUT"`
+	// The least level that is logged: debug, info, warn or error.
+	LogLevel *string `yaml:"log_level" env:"LOG_LEVEL"`
+	// The routes, by name (see "Route"). A name is at most 64 letters, digits, - and _.
+	Routes map[string]routeSpec `yaml:"routes"`
+
+	policy `yaml:",inline"`
+}
+
+// policy is what both the top level and a route may say.
+type policy struct {
+	// What is done with deliveries: enforce; observe (forwarded each time, and only counted); off (as if there were no route). A preset that is not safe to enforce makes enforce into observe, unless the route itself says enforce.
+	Mode *string `yaml:"mode" env:"MODE"`
+	// A delivery without a usable event key: refuse, or forward it unclaimed.
+	OnMissingKey *string `yaml:"on_missing_key" env:"ON_MISSING_KEY"`
+	// A delivery with the key of an earlier one, and another body: replay the stored answer, refuse, or run (the body's digest becomes part of the event key). The default is refuse where the key lies outside the signature.
+	OnMismatch *string `yaml:"on_mismatch" env:"ON_MISMATCH"`
+	// The store is out of reach: refuse, or forward unclaimed. The default is forward where the sender never retries.
+	OnStoreOutage *string `yaml:"on_store_outage" env:"ON_STORE_OUTAGE"`
+	// Too much is in hand: refuse, or forward unclaimed. The default is forward where the sender never retries.
+	OnOverload *string `yaml:"on_overload" env:"ON_OVERLOAD"`
+	// An attempt ended unknown: retry with the next delivery, or hold until an operator decides.
+	OnUnknown *string `yaml:"on_unknown" env:"ON_UNKNOWN"`
+	// After how many endings without an answer of the app's own `retry` becomes `hold`. 0: no limit.
+	Attempts *int `yaml:"attempts" env:"ATTEMPTS"`
+	// Answers after which the outcome is unknown: statuses and classes, as in [5xx, -503]; a minus takes one out again.
+	UnknownStatuses []string `yaml:"unknown_statuses" env:"UNKNOWN_STATUSES"`
+	// What is kept of requests: none; unsettled (the whole request, until its claim is done); headers; full. `on_unknown: hold` makes it unsettled.
+	Record *string `yaml:"record" env:"RECORD"`
+	// How long a duplicate waits for the attempt that is running. The default is 80 % of `patience`, and 4s where that is not known.
+	Wait *time.Duration `yaml:"wait" env:"WAIT"`
+	// How long a settled claim is kept after its last change. It must be longer than the sender retries.
+	Retention *time.Duration `yaml:"retention" env:"RETENTION"`
+	// How long a running claim may go without renewal before it counts as lost: 1s to 10m.
+	Lease *time.Duration `yaml:"lease" env:"LEASE"`
+	// The longest the app can work on one request, its queue included: php-fpm's request_terminate_timeout. 0: the app ends with its connection.
+	AppLimit *time.Duration `yaml:"app_limit" env:"APP_LIMIT"`
+	// The longest an attempt waits for the app's answer. The default is `app_limit`, and 120s where that is 0.
+	UpstreamTimeout *time.Duration `yaml:"upstream_timeout" env:"UPSTREAM_TIMEOUT"`
+	// The largest body that a delivery may have.
+	MaxBody *strictyaml.Size `yaml:"max_body" env:"MAX_BODY"`
+	// The largest answer that is kept for replay. Of a larger one only status and headers are. 0 keeps no body at all.
+	MaxAnswer *strictyaml.Size `yaml:"max_answer" env:"MAX_ANSWER"`
+}
+
+// routeSpec is what a file says about one route.
+type routeSpec struct {
+	// The path at which deliveries arrive. Every form of it that the app would take for the same path is the route too. Required.
+	Path *string `yaml:"path"`
+	// The preset: verification, key, patience, retries, statuses, tags. `oncegate providers` lists them.
+	Provider *string `yaml:"provider"`
+	// The signing secrets, one or a list; any of them may fit. file:/path reads one from a file.
+	Secrets []string `yaml:"secrets"`
+	// Values that the preset's scheme needs beside the secrets, by name.
+	Params map[string]string `yaml:"params"`
+	// The signature scheme, or a list of schemes that must all hold; none only where it is written out. Required without a preset.
+	Verify yaml.Node `yaml:"verify"`
+	// The event key's parts. Required without a preset.
+	Key []keyextract.Part `yaml:"key"`
+	// The body is a batch: a JSON pointer to the array of its events.
+	Each *string `yaml:"each"`
+	// A second key of the same event, such as {digest: body} where the ID is not signed.
+	Guard []keyextract.Part `yaml:"guard"`
+	// What operators can search by, by name. Added to the preset's.
+	Tags map[string]keyextract.Part `yaml:"tags"`
+	// Who sends a request, where clients make the key themselves; a digest of it becomes the first part of the event key, so that nobody gets another's answer. Required with the preset idempotency-key.
+	Caller *keyextract.Part `yaml:"caller"`
+	// Requests of the provider's that are no events: forwarded each time, never claimed. In place of the preset's.
+	Handshakes []provider.Handshake `yaml:"handshakes"`
+	// What claims are kept under. Routes with one scope share claims. Without it, the route's name.
+	Scope *string `yaml:"scope"`
+	// The methods that carry events. Without it the preset's, else POST. Other methods but GET, HEAD and OPTIONS are refused.
+	Methods []string `yaml:"methods"`
+	// An app of this route's own.
+	Upstream *string `yaml:"upstream"`
+	// The HTTP status (400 to 599) for a result word, where the sender understands another better: {busy: 409}.
+	Statuses map[string]int `yaml:"statuses"`
+	// How long the sender waits for an answer. Without it the preset's; 0 or neither: not known.
+	Patience *time.Duration `yaml:"patience"`
+	// How long after the first try the sender's last one comes. Without it the preset's; 0: the sender never retries.
+	RetriesFor *time.Duration `yaml:"retries_for"`
+
+	policy `yaml:",inline"`
+}
+
+// storeSpec is the mapping that store may be.
+type storeSpec struct {
+	// sqlite, sqlite:/path/to/file, postgres://host/db, mysql://host/db, redis://host, rediss://host, redis+cluster://host or rediss+cluster://host.
+	URL *string `yaml:"url" env:"STORE"`
+	// The user, where the URL holds none.
+	User *string `yaml:"user" env:"STORE_USER"`
+	// The password, where the URL holds none: any characters, not escaped. file:/path reads it from a file.
+	Password *string `yaml:"password" env:"STORE_PASSWORD"`
+	// How many connections are kept at most. 0: the store's own choice.
+	Pool *int `yaml:"pool" env:"STORE_POOL"`
+	// The PostgreSQL schema that holds the tables. Without it, the first of the search path.
+	Schema *string `yaml:"schema" env:"STORE_SCHEMA"`
+	// How PostgreSQL is asked: cache_statement, cache_describe, describe_exec, exec or simple_protocol. Without it, what works behind a pooler too.
+	ExecMode *string `yaml:"exec_mode" env:"STORE_EXEC_MODE"`
+	// Whether tables are made and changed at start: auto (the default), or never (`oncegate migrate` does it).
+	Migrate *string `yaml:"migrate" env:"STORE_MIGRATE"`
+	// How many Redis replicas must have a change before it counts. 0: none.
+	Replicas *int `yaml:"replicas" env:"STORE_REPLICAS"`
+	// Weaknesses that are accepted, by name: retention, eviction, persistence, fsync and others that `oncegate doctor` names.
+	AcceptWeak []string `yaml:"accept_weak" env:"STORE_ACCEPT_WEAK"`
+}

@@ -1,0 +1,285 @@
+package config
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"oncegate/internal/strictyaml"
+)
+
+// DefaultPath is the file that is read where neither a file nor routes are
+// given.
+const DefaultPath = "oncegate.yaml"
+
+// Options say where a configuration comes from.
+type Options struct {
+	// Path is the YAML file; empty is DefaultPath, or no file at all where
+	// Flags.Routes holds routes.
+	Path string
+	// EnvFile is Laravel's .env; empty is none.
+	EnvFile string
+	// Env is the process's environment, as os.Environ returns it.
+	Env []string
+	// Flags are what the command line says.
+	Flags Flags
+}
+
+//go:embed defaults.yaml
+var defaultsYAML []byte
+
+// Load reads, compiles and checks a configuration. Its error is a
+// strictyaml.Faults that holds everything that is wrong, ordered by line.
+func Load(o Options) (*Config, error) {
+	config, _, faults := load(o)
+	if err := faults.Err(); err != nil {
+		return nil, err
+	}
+	return config, nil
+}
+
+// load also returns the files that it looked at, whether or not they could be
+// read, since a change to any of them may change the result.
+func load(o Options) (*Config, []string, strictyaml.Faults) {
+	l := &loader{options: o, set: map[string]string{}}
+	config := l.load()
+	l.hideValues()
+	l.faults.Sort()
+	if len(l.faults) > 0 {
+		return nil, l.files, l.faults
+	}
+	config.Files, config.Warnings = l.files, l.warnings
+	return config, l.files, nil
+}
+
+// loader is the work on one configuration.
+type loader struct {
+	options  Options
+	file     string     // the YAML file's name; empty without one
+	root     *yaml.Node // its top value; nil without one
+	vars     *variables
+	top      topLevel
+	store    storeSpec
+	order    []string          // the routes' names, in order
+	set      map[string]string // top-level field → variable or flag that set it
+	files    []string
+	faults   strictyaml.Faults
+	warnings []string
+	hidden   []string // texts that no message may hold
+}
+
+func (l *loader) load() *Config {
+	l.readVariables()
+	if !l.readFile() {
+		return nil
+	}
+	l.applyEnvironment()
+	l.applyFlags()
+	l.applyDefaults()
+	return l.compile()
+}
+
+// fault notes that something is wrong with a field. A field that has a fault
+// already, or that holds or is within one that has, gets no second: what follows
+// from a fault is no news.
+func (l *loader) fault(field, format string, args ...any) {
+	if l.faulty(field) {
+		return
+	}
+	l.faults = append(l.faults, l.locate(field, fmt.Sprintf(format, args...)))
+}
+
+// hideValues is the last guard over the messages: other packages made some of
+// them, and whatever stood in a variable or where a secret belongs must not be
+// in any. Texts of less than 4 bytes are no secrets.
+func (l *loader) hideValues() {
+	var pairs []string
+	for _, text := range slices.Concat(l.hidden, l.vars.used) {
+		if len(text) >= 4 {
+			pairs = append(pairs, text, "(hidden)")
+		}
+	}
+	hide := strings.NewReplacer(pairs...)
+	for i := range l.faults {
+		l.faults[i].Msg = hide.Replace(l.faults[i].Msg)
+	}
+	for i := range l.warnings {
+		l.warnings[i] = hide.Replace(l.warnings[i])
+	}
+}
+
+// locate says where a field's value came from: a line of the file, a variable
+// or a flag.
+func (l *loader) locate(field, msg string) strictyaml.Fault {
+	if by, ok := l.setBy(field); ok {
+		return strictyaml.Fault{Field: by, Msg: msg}
+	}
+	f := strictyaml.Fault{Field: field, Msg: msg}
+	if l.root != nil {
+		f.File, f.Line = l.file, strictyaml.Line(l.root, field)
+	}
+	return f
+}
+
+// setBy returns the variable or flag that set a field.
+func (l *loader) setBy(field string) (string, bool) {
+	whole, _, _ := strings.Cut(field, "[")
+	by, ok := l.set[whole]
+	return by, ok
+}
+
+// faulty reports whether a field, or one that holds it or is within it, has a
+// fault. The name of a route alone doesn't count: its fields are many.
+func (l *loader) faulty(field string) bool {
+	if by, ok := l.setBy(field); ok {
+		field = by
+	}
+	for _, f := range l.faults {
+		if f.Field == field || f.Field != "" && within(field, f.Field) && !isRoute(f.Field) || within(f.Field, field) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(inner, outer string) bool {
+	rest, ok := strings.CutPrefix(inner, outer)
+	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
+}
+
+func isRoute(field string) bool {
+	rest, ok := strings.CutPrefix(field, "routes.")
+	return field == "routes" || ok && !strings.ContainsAny(rest, ".[")
+}
+
+// addFaults takes over faults that name their fields themselves.
+func (l *loader) addFaults(file string, faults strictyaml.Faults) {
+	for _, f := range faults {
+		f.File = file
+		l.faults = append(l.faults, f)
+	}
+}
+
+func (l *loader) warn(field, format string, args ...any) {
+	l.warnings = append(l.warnings, l.locate(field, fmt.Sprintf(format, args...)).String())
+}
+
+// readVariables reads the environment and, where there is one, the .env file.
+func (l *loader) readVariables() {
+	l.vars = &variables{env: environment(l.options.Env), fileName: l.options.EnvFile}
+	if l.options.EnvFile == "" {
+		return
+	}
+	data, err := l.read(l.options.EnvFile, maxDotenv)
+	if err == nil {
+		l.vars.file, err = parseDotenv(data, l.vars.env)
+	}
+	if err != nil {
+		fault := strictyaml.Fault{File: l.options.EnvFile, Msg: err.Error()}
+		if at, ok := err.(dotenvFault); ok {
+			fault.Line, fault.Msg = at.line, at.msg
+		}
+		l.faults = append(l.faults, fault)
+	}
+}
+
+// read reads a small file, and notes its name.
+func (l *loader) read(name string, limit int64) ([]byte, error) {
+	l.files = append(l.files, name)
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	return data, nil
+}
+
+// readFile reads the YAML file, if there is to be one, and reports whether there
+// is anything to go on with.
+func (l *loader) readFile() bool {
+	l.file = l.options.Path
+	if l.file == "" && len(l.options.Flags.Routes) > 0 {
+		return true
+	}
+	if l.file == "" {
+		l.file = DefaultPath
+	}
+	data, err := l.read(l.file, strictyaml.MaxBytes)
+	if err != nil {
+		msg := fmt.Sprintf("can't be read (%s); name another file with --config, or do without one: --upstream http://127.0.0.1:8000 --route stripe=/stripe/webhook", err)
+		l.faults = append(l.faults, strictyaml.Fault{File: l.file, Msg: msg})
+		return false
+	}
+	root, faults := strictyaml.Parse(data)
+	if faults != nil {
+		l.addFaults(l.file, faults)
+		return false
+	}
+	l.root = root
+	l.addFaults(l.file, strictyaml.Decode(root, &l.top, strictyaml.Options{Expand: l.vars.expand}))
+	l.order = strictyaml.Keys(root, "routes")
+	l.addFaults(l.file, l.decodeStore(l.top.Store))
+	return true
+}
+
+// applyDefaults fills what is still open from defaults.yaml.
+func (l *loader) applyDefaults() {
+	var defaults topLevel
+	root, faults := strictyaml.Parse(defaultsYAML)
+	if faults == nil {
+		faults = strictyaml.Decode(root, &defaults, strictyaml.Options{})
+	}
+	l.addFaults("defaults.yaml", faults)
+	fill(&l.top, &defaults)
+	if l.store.URL == nil && !l.faulty("store") {
+		l.addFaults("defaults.yaml", l.decodeStore(defaults.Store))
+	}
+}
+
+// decodeStore reads a store that is a mapping, or a single text that is its URL.
+func (l *loader) decodeStore(n yaml.Node) strictyaml.Faults {
+	o := strictyaml.Options{Field: "store", Expand: l.vars.expand}
+	switch n.Kind {
+	case 0:
+		return nil
+	case yaml.MappingNode:
+		return strictyaml.Decode(&n, &l.store, o)
+	}
+	return strictyaml.Decode(&n, &l.store.URL, o)
+}
+
+// fill sets the fields of the struct *into that are not set (nil, or zero) from
+// those of *from, which has the same type.
+func fill[T any](into, from *T) {
+	fillValue(reflect.ValueOf(into).Elem(), reflect.ValueOf(from).Elem())
+}
+
+func fillValue(into, from reflect.Value) {
+	for i := range into.NumField() {
+		field := into.Field(i)
+		switch {
+		case into.Type().Field(i).Anonymous:
+			fillValue(field, from.Field(i))
+		case field.IsZero():
+			field.Set(from.Field(i))
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"oncegate/internal/strictyaml"
+	"oncegate/keyextract"
+	"oncegate/provider"
+	"oncegate/verify"
+)
+
+// compileVerifier compiles the route's signature schemes into r. It also says
+// whether the key lies within what they sign.
+func (l *loader) compileVerifier(c *Config, field string, spec routeSpec, preset *provider.Preset, rules keyextract.Spec, r *Route) {
+	specs := l.schemes(field, spec, preset, r.Mode)
+	r.KeySigned = keySigned(specs, rules)
+	if preset != nil && spec.Verify.Kind == 0 && spec.Key == nil {
+		r.KeySigned = preset.KeySigned
+	}
+	secrets := l.secrets(field, spec.Secrets)
+	params := l.params(field, spec, preset)
+	if len(specs) == 0 || verify.Unverified(specs) {
+		if len(secrets) > 0 && !l.faulty(field+".verify") {
+			l.fault(field+".secrets", "are given, but nothing is verified with them; say how, under verify, or remove them")
+		}
+		return
+	}
+	if needsSecret(specs) && len(secrets) == 0 {
+		l.fault(field+".secrets", "are missing: say the signing secret, as in secrets: ${%s}", exampleVariable(r))
+	}
+	l.schemeSecrets(field+".verify", specs)
+	if l.faulty(field+".secrets") || l.faulty(field+".params") || l.faulty(field+".verify") {
+		return
+	}
+	options := verify.Options{Secrets: func() ([]string, error) { return secrets, nil }, Params: params}
+	if c.PublicURL != nil {
+		options.PublicURL = c.PublicURL.String()
+	}
+	verifier, err := verify.Compile(specs, options)
+	if err != nil {
+		l.schemeFaults(field, len(secrets) > 0, err)
+		return
+	}
+	r.Verifier = verifier
+}
+
+// schemes are those that the route writes out, else the preset's.
+func (l *loader) schemes(field string, spec routeSpec, preset *provider.Preset, mode Mode) (specs []verify.Spec) {
+	n := spec.Verify
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Value == "none":
+		return []verify.Spec{{None: true}}
+	case n.Kind == yaml.ScalarNode:
+		l.fault(field+".verify", "must be a scheme, a list of schemes, or none")
+	case n.Kind != 0:
+		faults := strictyaml.Decode(&n, &specs, strictyaml.Options{Field: field + ".verify", Expand: l.vars.expand})
+		if len(faults) == 0 && len(specs) == 0 {
+			l.fault(field+".verify", "is empty; say a scheme, or none")
+		}
+		l.addFaults(l.file, faults)
+	case preset != nil && len(preset.Verify) > 0:
+		return slices.Clone(preset.Verify)
+	case preset == nil && spec.Provider == nil:
+		l.fault(field+".verify", "is missing: without a provider, say how deliveries are signed; verify: none lets everyone in")
+	case preset != nil && mode == ModeEnforce:
+		l.fault(field+".verify", "is missing: %s signs nothing that could be verified; keep mode: observe, or write verify: none, which lets everyone in", preset.Name)
+	}
+	return specs
+}
+
+// secrets reads a list of secrets. It is nil where there is none.
+func (l *loader) secrets(field string, texts []string) (secrets []string) {
+	for i, text := range texts {
+		secrets = append(secrets, l.secret(item(field+".secrets", i), text))
+	}
+	return secrets
+}
+
+// schemeSecrets replaces the secrets that schemes have of their own by what they
+// refer to.
+func (l *loader) schemeSecrets(field string, specs []verify.Spec) {
+	for i := range specs {
+		at := item(field, i)
+		if len(specs[i].Secrets) > 0 {
+			specs[i].Secrets = l.secrets(at, specs[i].Secrets)
+		}
+		if len(specs[i].Any) > 0 {
+			specs[i].Any = slices.Clone(specs[i].Any)
+			l.schemeSecrets(at+".any", specs[i].Any)
+		}
+	}
+}
+
+// needsSecret reports whether one of the schemes checks with a secret of the
+// route's.
+func needsSecret(specs []verify.Spec) bool {
+	return slices.ContainsFunc(specs, func(s verify.Spec) bool {
+		keyed := s.HMAC != "" || s.Hash != "" || s.Token || s.Basic
+		public := s.Ed25519 || s.ECDSA != "" || s.RSA != "" || s.JWT != ""
+		return len(s.Secrets) == 0 && (keyed || public && s.Keys == nil) || needsSecret(s.Any)
+	})
+}
+
+// exampleVariable is a good name for the variable that holds a route's secret.
+func exampleVariable(r *Route) string {
+	name := r.Provider
+	if name == "" {
+		name = r.Name
+	}
+	return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_WEBHOOK_SECRET"
+}
+
+// schemeFaults takes over the faults of verify, whose fields count from the list
+// of schemes on. What is wrong with the route's own secrets is said there.
+func (l *loader) schemeFaults(field string, own bool, err error) {
+	var faults verify.Faults
+	if !errors.As(err, &faults) {
+		l.fault(field+".verify", "%s", err)
+	}
+	for _, f := range faults {
+		at := field + ".verify" + f.Field
+		if own && strings.HasSuffix(f.Field, ".secrets") {
+			at = field + ".secrets"
+		}
+		l.fault(at, "%s", f.Msg)
+	}
+}
