@@ -69,7 +69,7 @@ func TestFewAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := testing.AllocsPerRun(100, func() { rules.Extract(keyextract.Parse(d)) }); got > 12 {
+	if got := testing.AllocsPerRun(100, func() { rules.Extract(keyextract.Parse(d)) }); got > 16 {
 		t.Errorf("%v allocations for the key of a %d byte body", got, len(d.Body))
 	}
 }

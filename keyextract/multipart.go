@@ -2,7 +2,7 @@ package keyextract
 
 import (
 	"bytes"
-	"mime"
+	"regexp"
 	"strings"
 )
 
@@ -75,12 +75,15 @@ func partName(head string) (name string, file bool, err *Error) {
 		}
 		disposition = value
 	}
-	kind, params, parseErr := mime.ParseMediaType(disposition)
-	name, named := params["name"]
-	if parseErr != nil || kind != "form-data" || !named ||
-		strings.Contains(disposition, "*") || strings.ContainsAny(name, `"\'`) {
+	match := formData.FindStringSubmatch(disposition)
+	if match == nil {
 		return "", false, malformed("a part of the multipart body has no plain form-data name")
 	}
-	_, file = params["filename"]
-	return name, file, nil
+	return match[1] + match[2], match[3] != "", nil
 }
+
+// formData is how a name is commonly written. PHP reads some other spellings
+// that RFC 7578 allows as other names, or none: 'x' in single quotes, "\"
+// inside a name, blanks before "=".
+var formData = regexp.MustCompile(`^ ?(?i:form-data); ?(?i:name)=(?:"([^"'\\]*)"|([\w.\[\]-]+))` +
+	`(; ?(?i:filename)="(?:[^"\\]|\\.)*"(?:; ?(?i:filename)\*=[^"';]*''[^"';]*)?)?$`)

@@ -37,7 +37,11 @@ func appendKeyText(dst []byte, v Value) []byte {
 // absent (the zero Value). Leading absent ones are dropped; the text is empty
 // where there are no others.
 func joinKey(values []Value) string {
-	var dst []byte
+	size := 0
+	for _, v := range values {
+		size += len(v.Text) + len(absent)
+	}
+	dst := make([]byte, 0, size)
 	for _, v := range values {
 		if len(dst) == 0 && v == (Value{}) {
 			continue
