@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"oncegate/internal/delivery"
+	"oncegate/internal/strictyaml"
 	"oncegate/keyextract"
 )
 
@@ -66,11 +67,13 @@ func runScript(t *testing.T, archive *txtar.Archive) {
 
 func compileYAML(t *testing.T, text []byte) *keyextract.Rules {
 	t.Helper()
-	var spec keyextract.Spec
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	if err := dec.Decode(&spec); err != nil {
+	var node yaml.Node
+	if err := yaml.Unmarshal(text, &node); err != nil {
 		t.Fatal(err)
+	}
+	var spec keyextract.Spec
+	if faults := strictyaml.Decode(&node, &spec, strictyaml.Options{}); len(faults) > 0 {
+		t.Fatal(faults)
 	}
 	rules, err := keyextract.Compile(spec)
 	if err != nil {

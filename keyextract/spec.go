@@ -87,7 +87,9 @@ type Spec struct {
 	// array whose items are the events. A "*" in it stands for every item of an
 	// array on the way: /entry/*/changes. "#" is a body that is itself the array.
 	Each string `yaml:"each"`
-	// Guard is a second key, of which the whole delivery has one.
+	// Guard is a second key, of which the whole delivery has one. Where it
+	// can't be read, the delivery has no usable key either, unless its parts
+	// are optional.
 	Guard []Part `yaml:"guard"`
 	// Tags are what an operator can search by, by name.
 	Tags map[string]Part `yaml:"tags"`
