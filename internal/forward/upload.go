@@ -1,0 +1,179 @@
+package forward
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// An upload is the body of a request that is written while the answer may
+// already be coming: one that is streamed, or one too large for the socket's
+// buffers, where an app that answers before it has read everything would
+// otherwise wait for us, and we for it.
+type upload struct {
+	body    io.ReadCloser
+	length  int64 // -1: chunked
+	trailer func() http.Header
+	names   []string // of the trailers, as announced
+
+	gate chan struct{} // gets a value when the app wants the body; nil: it wants it at once
+	quit chan struct{} // closed when the body is not wanted any more
+	done chan struct{} // closed when the goroutine is over
+	err  error         // to be read after done
+}
+
+func newUpload(body io.ReadCloser, length int64) *upload {
+	return &upload{body: body, length: length, quit: make(chan struct{}), done: make(chan struct{})}
+}
+
+// announced returns the trailers' names that may be announced, sorted.
+func (u *upload) announced() []string { return u.names }
+
+func (u *upload) announce(h http.Header) {
+	for name := range h {
+		if httpguts.ValidTrailerHeader(name) {
+			u.names = append(u.names, name)
+		}
+	}
+	slices.Sort(u.names)
+}
+
+// admit lets a body go that waited for the app's 100.
+func (u *upload) admit() {
+	select {
+	case u.gate <- struct{}{}:
+	default: // nobody waits, or it was said before
+	}
+}
+
+// finished reports whether the whole body was written. It doesn't wait.
+func (u *upload) finished() bool {
+	select {
+	case <-u.done:
+		return u.err == nil
+	default:
+		return false
+	}
+}
+
+// run writes the body to c. If it can't, it closes the connection: the app must
+// see that the request is incomplete, and who waits for an answer must wake.
+func (u *upload) run(c *conn) {
+	defer close(u.done)
+	defer u.body.Close()
+	if u.gate != nil && !u.wanted() {
+		u.err = errBodyUnwanted
+		return
+	}
+	if u.length < 0 {
+		u.err = u.copyChunked(c.stream)
+	} else {
+		u.err = u.copyExact(c.stream)
+	}
+	if errors.Is(u.err, ErrRequestBody) {
+		c.cut()
+	}
+}
+
+// wanted waits for the app's word, or long enough.
+func (u *upload) wanted() bool {
+	timer := time.NewTimer(expectTime)
+	defer timer.Stop()
+	select {
+	case <-u.gate:
+		return true
+	case <-timer.C:
+		return true
+	case <-u.quit:
+		return false
+	}
+}
+
+// expectTime is how long a body with Expect: 100-continue waits for the app's
+// word, which an app need not give.
+const expectTime = time.Second
+
+var errBodyUnwanted = errors.New("the app answered without wanting the body")
+
+func (u *upload) copyExact(w io.Writer) error {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	left := u.length
+	for left > 0 {
+		p := *buf
+		if int64(len(p)) > left {
+			p = p[:left]
+		}
+		n, err := u.body.Read(p)
+		left -= int64(n)
+		if n > 0 {
+			if _, err := w.Write(p[:n]); err != nil {
+				return err
+			}
+		}
+		if err != nil && left > 0 {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return fmt.Errorf("%w: %w", ErrRequestBody, err)
+		}
+	}
+	// The trailing read lets the source see its own end.
+	if n, err := u.body.Read((*buf)[:1]); n > 0 || err != nil && err != io.EOF {
+		return fmt.Errorf("%w: longer than its length, or broken at its end", ErrRequestBody)
+	}
+	return nil
+}
+
+// copyChunked writes one chunk a read, each with one write.
+func (u *upload) copyChunked(w io.Writer) error {
+	const room = 16 // for the size before the data
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	for {
+		p := (*buf)[room : len(*buf)-2]
+		n, err := u.body.Read(p)
+		if n > 0 {
+			var size [room]byte
+			head := append(strconv.AppendInt(size[:0], int64(n), 16), "\r\n"...)
+			start := room - len(head)
+			copy((*buf)[start:], head)
+			copy((*buf)[room+n:], "\r\n")
+			if _, err := w.Write((*buf)[start : room+n+2]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return u.endChunked(w)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrRequestBody, err)
+		}
+	}
+}
+
+func (u *upload) endChunked(w io.Writer) error {
+	end := []byte("0\r\n")
+	if u.trailer != nil {
+		for name, values := range u.trailer() {
+			for _, value := range values {
+				if !httpguts.ValidTrailerHeader(name) || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+					continue
+				}
+				end = append(end, name+": "+value+"\r\n"...)
+			}
+		}
+	}
+	_, err := w.Write(append(end, "\r\n"...))
+	return err
+}
+
+// buffers is what bodies are copied through.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
