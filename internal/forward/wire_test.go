@@ -176,23 +176,22 @@ func TestAnswers(t *testing.T) {
 func TestEarlyAnswer(t *testing.T) {
 	const refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig"
 	large := strings.Repeat("x", 8<<20)
-	answered := make(chan bool)
 	tests := []struct {
 		name  string
-		serve func(c *rawConn)
+		serve func(c *rawConn, answered <-chan bool)
 	}{
-		{"and reads nothing", func(c *rawConn) {
+		{"and reads nothing", func(c *rawConn, answered <-chan bool) {
 			c.in.ReadString('\n')
 			c.say(refusal)
 			io.Copy(io.Discard, c.in) // lingers, as nginx does
 		}},
-		{"with more than the socket holds, before it reads", func(c *rawConn) {
+		{"with more than the socket holds, before it reads", func(c *rawConn, answered <-chan bool) {
 			c.in.ReadString('\n')
 			c.say("HTTP/1.1 413 Content Too Large\r\nContent-Length: 16777216\r\n\r\n")
 			c.say(strings.Repeat("y", 16<<20))
 			c.in.ReadString(0)
 		}},
-		{"and stops reading for good", func(c *rawConn) {
+		{"and stops reading for good", func(c *rawConn, answered <-chan bool) {
 			c.in.ReadString('\n')
 			c.say(refusal)
 			c.Conn.(*net.TCPConn).CloseWrite()
@@ -201,15 +200,16 @@ func TestEarlyAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			app := startRaw(t, tt.serve)
+			answered := make(chan bool)
+			app := startRaw(t, func(c *rawConn) { tt.serve(c, answered) })
 			cl := client(t, app, forward.Options{})
 			a, _ := mustRead(t, cl, post(large))
+			close(answered)
 			if a.Status != 413 {
 				t.Fatalf("got %d", a.Status)
 			}
 		})
 	}
-	close(answered)
 	t.Run("a large body arrives whole and its connection is kept", func(t *testing.T) {
 		app := startRaw(t, always(ok))
 		cl := client(t, app, forward.Options{})
