@@ -179,18 +179,37 @@ func (r *Record) Expires() bool {
 
 // Why a record is in its state.
 const (
-	ReasonAnswered  = "answered"   // the app's answer decided
-	ReasonUnsent    = "unsent"     // nothing was sent
-	ReasonBroken    = "broken"     // the connection broke after the first byte
-	ReasonTimeout   = "timeout"    // no complete answer within the upstream timeout
-	ReasonLapsed    = "lapsed"     // the lease ran out
-	ReasonShutdown  = "shutdown"   // the drain deadline cut the attempt
-	ReasonGivenUp   = "given up"   // a begin whose reply never came was undone
-	ReasonYielded   = "yielded"    // a set of claims could not be had together
-	ReasonWitness   = "witness"    // a witness said yes or no
-	ReasonOperator  = "operator"   // an operator decided
-	ReasonOversized = "oversized"  // done, answer kept as a stub
-	ReasonUpgraded  = "upgraded"   // the app answered 101
-	ReasonCut       = "cut"        // an operator cut a hung attempt
-	ReasonUnfinish  = "unfinished" // a background duty ended
+	ReasonAnswered  = "answered"  // the app's answer decided
+	ReasonUnsent    = "unsent"    // nothing was sent
+	ReasonBroken    = "broken"    // the connection broke after the first byte
+	ReasonTimeout   = "timeout"   // no complete answer within the upstream timeout
+	ReasonLapsed    = "lapsed"    // the lease ran out
+	ReasonShutdown  = "shutdown"  // the drain deadline cut the attempt
+	ReasonGivenUp   = "given up"  // a begin whose reply never came was undone
+	ReasonYielded   = "yielded"   // a set of claims could not be had together
+	ReasonWitness   = "witness"   // a witness said yes or no
+	ReasonOperator  = "operator"  // an operator decided
+	ReasonOversized = "oversized" // done, answer kept as a stub
+	ReasonUpgraded  = "upgraded"  // the app answered 101
+	ReasonCut       = "cut"       // an operator cut a hung attempt
+	ReasonDuty      = "duty"      // a background duty was laid down
 )
+
+// String returns the state's word, as operators see it.
+func (s State) String() string {
+	switch s {
+	case StateNone:
+		return "none"
+	case StateRunning:
+		return "running"
+	case StateDone:
+		return "done"
+	case StateReleased:
+		return "released"
+	case StateUnknown:
+		return "unknown"
+	case StateTombstone:
+		return "tombstone"
+	}
+	return "invalid"
+}

@@ -1,0 +1,266 @@
+package lock
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// A question is decided in this many writes or not at all: each round but
+	// the last lost a race against another process.
+	maxRounds = 16
+	// heldRetry is what a sender is told whose event waits for an operator.
+	heldRetry = 5 * time.Minute
+	// owedRetry is what a sender is told while this process owes the store the
+	// outcome of the event's last attempt.
+	owedRetry = 2 * time.Second
+)
+
+// A claim is what a flight knows of one item.
+type claim struct {
+	item  Item
+	rec   Record
+	known bool // rec is what stood when the store was asked last
+	asked bool // the store was asked before
+	mine  bool // rec is running under the token of the attempt at hand
+}
+
+// asking puts a set's question to the store. It belongs to one flight.
+type asking struct {
+	g      *Gate
+	claims []*claim // in digest order
+	hold   *Attempt // owns the claims that are mine; nil where none is
+}
+
+func newAsking(g *Gate, items []Item) *asking {
+	q := &asking{g: g, claims: make([]*claim, len(items))}
+	for i, it := range items {
+		q.claims[i] = &claim{item: it}
+	}
+	return q
+}
+
+// ask returns Run with an attempt that holds every item not yet done, or the
+// reason why there is none. For Busy and Settling the claims before the first
+// one that runs elsewhere stay held (keeping all deadlocks, releasing all
+// livelocks).
+func (q *asking) ask(ask *Ask) Decision {
+	if q.hold != nil && (q.hold.ask != ask || q.hold.isFenced()) {
+		q.drop(0)
+	}
+	if q.g.isClosing() {
+		q.drop(0)
+		return Decision{Verdict: Closing, RetryAfter: time.Second}
+	}
+	if q.owes() {
+		return Decision{Verdict: Settling, RetryAfter: owedRetry}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), q.g.timeout)
+	defer cancel()
+	if err := q.refresh(ctx, ask.Follow); err != nil {
+		q.drop(0)
+		return unavailable(err)
+	}
+	for range maxRounds {
+		if len(q.claims) == 1 && ask.mismatch(&q.claims[0].rec) && !q.claims[0].mine {
+			return Decision{Verdict: Mismatch, Record: q.claims[0].rec}
+		}
+		batch, of := q.changes(ask)
+		if len(batch) == 0 {
+			return q.conclude(ask)
+		}
+		if err := q.write(ctx, ask, batch, of); err != nil {
+			q.drop(0)
+			return unavailable(err)
+		}
+	}
+	q.drop(0)
+	return Decision{Verdict: Busy, RetryAfter: time.Second}
+}
+
+func unavailable(err error) Decision {
+	return Decision{Verdict: Unavailable, Err: err, RetryAfter: owedRetry}
+}
+
+// owes reports whether this process still owes the store a write on one of the
+// keys: until that stands it begins no attempt on them.
+func (q *asking) owes() bool {
+	for _, c := range q.claims {
+		if q.g.owed.holds(c.item.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// refresh reads the claims that were asked for before and may have changed. The
+// first question of all is no read but a begin, so that a new event costs one
+// trip; unless nothing may begin.
+func (q *asking) refresh(ctx context.Context, readOnly bool) error {
+	var keys []Key
+	var of []*claim
+	for _, c := range q.claims {
+		if !c.mine && !c.known && (c.asked || readOnly) {
+			keys, of = append(keys, c.item.Key), append(of, c)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	records, err := q.g.read(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, c := range of {
+		c.rec, c.known, c.asked = records[i], true, true
+	}
+	return nil
+}
+
+// changes returns what is to be written for the question to go on, and of which
+// claims.
+func (q *asking) changes(ask *Ask) (batch []Change, of []*claim) {
+	for _, c := range q.claims {
+		if c.mine {
+			continue
+		}
+		var next Record
+		switch m, _ := decide(&c.rec, ask.Policy); {
+		case m == meansLapsed:
+			next = lapsed(&c.rec)
+		case m == meansBegin && !ask.Follow:
+			next = begun(&c.rec, c.item, ask, q.token(ask))
+		default:
+			continue
+		}
+		batch = append(batch, Change{Expect: c.rec.Version, Next: next, Seen: next.State == StateRunning})
+		of = append(of, c)
+	}
+	return batch, of
+}
+
+// token returns the token of the attempt at hand, which it makes if need be.
+func (q *asking) token(ask *Ask) Token {
+	if q.hold == nil {
+		q.hold = newAttempt(q.g, ask)
+	}
+	return q.hold.token
+}
+
+// write makes the changes stand, or learns what stands instead. Begins whose
+// reply never came are owed an undo.
+func (q *asking) write(ctx context.Context, ask *Ask, batch []Change, of []*claim) error {
+	sent := time.Now()
+	results, err := q.g.apply(ctx, batch)
+	if err != nil {
+		for i := range batch {
+			of[i].known = false
+			if batch[i].Next.State == StateRunning {
+				q.g.owed.add(undoOf(&batch[i], ask.Policy))
+			}
+		}
+		return err
+	}
+	for i, r := range results {
+		c := of[i]
+		c.rec, c.known, c.asked = r.Standing, true, true
+		if !r.Applied(batch[i]) {
+			continue
+		}
+		switch c.rec.State {
+		case StateRunning:
+			c.mine = true
+			q.hold.own(c, sent)
+		case StateUnknown:
+			q.g.observe(Event{Kind: EventLapsed, Scope: c.item.Key.Scope})
+		}
+	}
+	return nil
+}
+
+// conclude says what the claims, which now need no write, mean together.
+func (q *asking) conclude(ask *Ask) Decision {
+	waits, held, mine := -1, -1, false
+	var d Decision
+	for i, c := range q.claims {
+		if c.mine {
+			mine = true
+			continue
+		}
+		switch m, until := decide(&c.rec, ask.Policy); m {
+		case meansReplay:
+		case meansHeld:
+			held = i
+		default:
+			if waits >= 0 {
+				continue
+			}
+			waits = i
+			d = Decision{Verdict: Busy, Record: c.rec, RetryAfter: until}
+			if m == meansSettling {
+				d.Verdict = Settling
+				d.notBefore = time.Now().Add(until)
+			}
+		}
+	}
+	switch {
+	case held >= 0:
+		q.drop(0)
+		return Decision{Verdict: Held, Record: q.claims[held].rec, RetryAfter: heldRetry}
+	case waits >= 0:
+		q.drop(waits)
+		for _, c := range q.claims {
+			c.known = c.mine
+		}
+		return d
+	case mine:
+		a := q.hold
+		q.hold = nil
+		a.begin()
+		return Decision{Verdict: Run, Attempt: a, Record: a.began()}
+	}
+	q.drop(0)
+	return q.replay(ask)
+}
+
+// replay returns the answer of the delivery's first item.
+func (q *asking) replay(ask *Ask) Decision {
+	for _, c := range q.claims {
+		if c.item.Key == ask.Items[0].Key {
+			q.g.memory.put(&c.rec)
+			return replayOf(&c.rec)
+		}
+	}
+	return Decision{Verdict: Busy, RetryAfter: time.Second} // a member of the same set has the same keys
+}
+
+// drop gives up the claims that are mine, from the i-th on; with the first the
+// attempt ends.
+func (q *asking) drop(i int) {
+	if q.hold == nil {
+		return
+	}
+	var given []*claim
+	for _, c := range q.claims[i:] {
+		if c.mine {
+			given = append(given, c)
+			c.mine, c.known = false, false
+		}
+	}
+	q.hold.yield(given)
+	if q.hold.empty() {
+		q.hold.abandon()
+		q.hold = nil
+	}
+}
+
+// learn takes over what the attempt's settle left standing.
+func (q *asking) learn(a *Attempt) {
+	for _, c := range q.claims {
+		if c.mine {
+			c.mine, c.known = false, a.outcome == SettleStands
+		} else {
+			c.known = c.known && c.rec.State == StateDone
+		}
+	}
+}

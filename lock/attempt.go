@@ -1,0 +1,258 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrFenced says that the attempt's claim is another's by now.
+var ErrFenced = errors.New("the claim was taken over")
+
+// An Attempt is one forwarding of claimed events to the app. It holds its
+// claims by a lease that it renews itself, until it is settled. Its methods may
+// be called concurrently.
+type Attempt struct {
+	g     *Gate
+	ask   *Ask
+	token Token
+
+	settled chan struct{} // closed when Settle has done its work
+	outcome SettleResult  // valid then
+
+	// renewing is over when the attempt ends, so that a renewal under way
+	// doesn't keep the settle from being written.
+	renewing  context.Context
+	endRenews context.CancelFunc
+
+	mu     sync.Mutex // one write at a time: each needs the version of the last
+	claims []*claim
+	// leaseFrom is when the oldest of the writes that the lease counts from was
+	// sent, by the monotonic clock.
+	leaseFrom time.Time
+	firstByte time.Time // zero: nothing was sent
+	timer     *time.Timer
+	over      bool // settled or abandoned: no more renewals
+	fenced    bool
+}
+
+func newAttempt(g *Gate, ask *Ask) *Attempt {
+	a := &Attempt{g: g, ask: ask, token: NewToken(), settled: make(chan struct{})}
+	a.renewing, a.endRenews = context.WithCancel(context.Background())
+	return a
+}
+
+// own takes a claim in, whose begin was sent at the time given.
+func (a *Attempt) own(c *claim, sent time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.claims = append(a.claims, c)
+	if a.leaseFrom.IsZero() || sent.Before(a.leaseFrom) {
+		a.leaseFrom = sent
+	}
+	if a.timer == nil {
+		a.timer = time.AfterFunc(a.ask.Policy.Lease/3, a.tick)
+	}
+}
+
+// begin counts the attempt as in hand, until it is settled.
+func (a *Attempt) begin() {
+	a.g.wg.Add(1)
+	a.g.inHand.Add(1)
+	if a.SecondRun() {
+		a.g.observe(Event{Kind: EventSecondRun, Scope: a.ask.Items[0].Key.Scope})
+	}
+}
+
+// Context is the attempt's own: the sender's leaving does not end it, the drain
+// deadline does.
+func (a *Attempt) Context() context.Context { return a.g.life }
+
+// Number is the attempt's number: of several claims, the highest.
+func (a *Attempt) Number() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for _, c := range a.claims {
+		n = max(n, c.rec.Attempt)
+	}
+	return n
+}
+
+// SecondRun reports whether an earlier attempt ended unknown, so that this one
+// may be a second run.
+func (a *Attempt) SecondRun() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.claims, func(c *claim) bool { return c.rec.Mark&MarkDoubt != 0 })
+}
+
+// began returns the record of the delivery's first claimed event.
+func (a *Attempt) began() Record {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, it := range a.ask.Items {
+		for _, c := range a.claims {
+			if c.item.Key == it.Key {
+				return c.rec
+			}
+		}
+	}
+	return Record{}
+}
+
+// Start is called right before the first byte goes to the app, and nothing may
+// be sent if it fails: with ErrFenced where the claim is lost, or with the
+// store's error where a lease that was over could not be renewed. From its
+// return on, the attempt may have taken effect.
+func (a *Attempt) Start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), a.g.timeout)
+	defer cancel()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for !a.fenced && time.Since(a.leaseFrom) >= a.ask.Policy.Lease {
+		if err := a.renew(ctx); err != nil {
+			return err
+		}
+	}
+	if a.fenced {
+		return ErrFenced
+	}
+	a.firstByte = time.Now()
+	return nil
+}
+
+// appLeft is how long the app may still be working on what was sent.
+func (a *Attempt) appLeft() time.Duration {
+	if a.firstByte.IsZero() {
+		return 0
+	}
+	return max(0, a.ask.Policy.AppLimit-time.Since(a.firstByte))
+}
+
+// tick renews the lease and sees to it that it is renewed again.
+func (a *Attempt) tick() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over || a.fenced {
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.renewing, a.g.timeout)
+	defer cancel()
+	next := a.ask.Policy.Lease / 3
+	switch err := a.renew(ctx); {
+	case errors.Is(err, ErrFenced):
+		return
+	case err != nil:
+		next /= 3
+	default:
+		a.g.observe(Event{Kind: EventRenewed, Scope: a.ask.Items[0].Key.Scope})
+	}
+	a.timer.Reset(next)
+}
+
+// renew writes every claim as running under a fresh lease. It holds a.mu.
+func (a *Attempt) renew(ctx context.Context) error {
+	p := a.ask.Policy
+	runsUntil := p.Lease + p.AppLimit
+	if !a.firstByte.IsZero() {
+		runsUntil = a.appLeft()
+	}
+	sent := time.Now()
+	for todo := a.claims; len(todo) > 0; {
+		batch := make([]Change, len(todo))
+		for i, c := range todo {
+			next := c.rec
+			next.Version, next.State, next.Reason = NewVersion(), StateRunning, ""
+			next.Lease, next.RunsUntil, next.Retain = p.Lease, runsUntil, 0
+			batch[i] = Change{Expect: c.rec.Version, Next: next}
+		}
+		results, err := a.g.apply(ctx, batch)
+		if err != nil {
+			return err
+		}
+		var again []*claim
+		for i, r := range results {
+			c := todo[i]
+			switch {
+			case r.Applied(batch[i]):
+				c.rec = r.Standing
+			case heldBy(&r.Standing, a.token):
+				c.rec = r.Standing
+				again = append(again, c)
+			default:
+				a.fence()
+			}
+		}
+		if a.fenced {
+			return ErrFenced
+		}
+		todo = again
+	}
+	a.leaseFrom = sent
+	return nil
+}
+
+// heldBy reports whether the holder of the token is still the holder: until
+// somebody took over, also when its lease was over and somebody said so.
+func heldBy(r *Record, t Token) bool {
+	return r.Token == t && (r.State == StateRunning || r.State == StateUnknown)
+}
+
+// fence marks the attempt as no longer the holder. It holds a.mu.
+func (a *Attempt) fence() {
+	if !a.fenced {
+		a.fenced = true
+		a.g.observe(Event{Kind: EventFenced, Scope: a.ask.Items[0].Key.Scope})
+	}
+}
+
+func (a *Attempt) isFenced() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fenced
+}
+
+func (a *Attempt) empty() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.claims) == 0
+}
+
+// stop ends the renewals. It returns with a.mu locked.
+func (a *Attempt) stop() {
+	a.endRenews()
+	a.mu.Lock()
+	a.over = true
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}
+
+// abandon ends an attempt that never came in hand.
+func (a *Attempt) abandon() {
+	a.stop()
+	a.mu.Unlock()
+}
+
+// yield gives the claims back as released, before the attempt came in hand.
+func (a *Attempt) yield(given []*claim) {
+	if len(given) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	debts := make([]*debt, 0, len(given))
+	for _, c := range given {
+		next := settledRecord(&c.rec, &Ending{State: StateReleased, Reason: ReasonYielded}, a)
+		debts = append(debts, &debt{key: c.item.Key, token: a.token, change: Change{Expect: c.rec.Version, Next: next}})
+	}
+	a.claims = slices.DeleteFunc(a.claims, func(c *claim) bool { return slices.Contains(given, c) })
+	ctx, cancel := context.WithTimeout(context.Background(), a.g.timeout)
+	defer cancel()
+	for _, d := range a.g.pay(ctx, debts) {
+		a.g.owed.add(d)
+	}
+}

@@ -1,0 +1,309 @@
+package lock
+
+import (
+	"context"
+	"crypto/sha256"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	firstPoll = 25 * time.Millisecond
+	mostPoll  = 200 * time.Millisecond
+	// So many waiters are woken at a time.
+	wakeSlice = 64
+)
+
+// A flight is all that one process does at one time about one set of events. A
+// thousand duplicates are its members, and one question to the store. One
+// goroutine runs it and alone decides; members only join, leave and wait.
+type flight struct {
+	g     *Gate
+	id    Digest
+	items []Item // in digest order
+
+	stirred chan struct{} // look at the members again
+
+	mu      sync.Mutex // guards what follows, and leaving of every member
+	members []*member
+	woken   bool // a record may have changed: look at the claims again
+
+	// What follows is touched by the flight's goroutine alone.
+
+	asking *asking
+	// parting is what a member is told that leaves now; nothing before the
+	// store was asked.
+	parting *Decision
+	poll    time.Duration
+}
+
+// A member is one delivery in a flight.
+type member struct {
+	ask     *Ask
+	reply   chan Decision // receives exactly one
+	until   time.Time     // when its wait is over
+	leaving bool
+	waited  bool // it waited for another's attempt; touched by the flight alone
+}
+
+// Begin asks whether a delivery may go through. It returns when that is
+// decided, or when the wait or ctx is over; in any case the store has been
+// asked once. Where the verdict is Run, the caller owes the attempt a Settle.
+func (g *Gate) Begin(ctx context.Context, ask *Ask) Decision {
+	if d, ok := g.remembered(ask); ok {
+		return d
+	}
+	if ask.Guard.Text != "" {
+		through, err := g.throughGuard(ask)
+		if err != nil {
+			return unavailable(err)
+		}
+		ask = through
+	}
+	m := &member{ask: ask, reply: make(chan Decision, 1), until: time.Now().Add(ask.Wait)}
+	f := g.join(m)
+	if f == nil {
+		return Decision{Verdict: Closing, RetryAfter: time.Second}
+	}
+	wait := time.NewTimer(ask.Wait)
+	defer wait.Stop()
+	select {
+	case d := <-m.reply:
+		return d
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+	f.mu.Lock()
+	m.leaving = true
+	f.mu.Unlock()
+	f.stir()
+	return <-m.reply
+}
+
+// join puts m into the flight of its events, and starts one if there is none.
+// It returns nil when the Gate is closing.
+func (g *Gate) join(m *member) *flight {
+	items := m.ask.inOrder()
+	id := setID(items)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.isClosing() {
+		return nil
+	}
+	f := g.flights[id]
+	if f == nil {
+		f = &flight{g: g, id: id, items: items, stirred: make(chan struct{}, 1), members: []*member{m}}
+		f.asking = newAsking(g, items)
+		g.flights[id] = f
+		g.wg.Go(f.run)
+		return f
+	}
+	f.mu.Lock()
+	f.members = append(f.members, m)
+	f.mu.Unlock()
+	f.stir()
+	return f
+}
+
+// setID names a set of items.
+func setID(items []Item) (id Digest) {
+	h := sha256.New()
+	for _, it := range items {
+		h.Write([]byte(it.Key.Namespace + "\x00" + it.Key.Scope + "\x00"))
+		h.Write(it.Key.Digest[:])
+	}
+	h.Sum(id[:0])
+	return id
+}
+
+// stir makes the flight look at its members again.
+func (f *flight) stir() {
+	select {
+	case f.stirred <- struct{}{}:
+	default:
+	}
+}
+
+// run decides for the members until there are none.
+func (f *flight) run() {
+	for {
+		lead := f.lead()
+		if lead == nil {
+			f.asking.drop(0)
+			if f.end() {
+				return
+			}
+			continue
+		}
+		d := f.asking.ask(lead.ask)
+		f.parting = &d
+		switch d.Verdict {
+		case Run:
+			f.answer(lead, d)
+			f.await(d.Attempt)
+		case Busy, Settling:
+			f.sleep(d.RetryAfter)
+		case Mismatch:
+			f.answer(lead, d)
+		default:
+			f.answerAll(d)
+		}
+		f.parting = nil
+	}
+}
+
+// lead serves those who leave and returns the member whose delivery would be
+// the next attempt: the first that may become one, else the first; nil if there
+// is none.
+func (f *flight) lead() *member {
+	f.serve()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.members {
+		if !m.ask.Follow {
+			return m
+		}
+	}
+	if len(f.members) > 0 {
+		return f.members[0]
+	}
+	return nil
+}
+
+// end takes the flight off the Gate's list. It reports false when somebody has
+// joined in the meantime.
+func (f *flight) end() bool {
+	f.g.mu.Lock()
+	defer f.g.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.members) > 0 {
+		return false
+	}
+	delete(f.g.flights, f.id)
+	return true
+}
+
+// await serves the members until the attempt has settled.
+func (f *flight) await(a *Attempt) {
+	f.parting = &Decision{Verdict: Busy, Record: a.began(), RetryAfter: a.ask.Policy.Lease}
+	defer f.markWaited()
+	for {
+		f.serve()
+		select {
+		case <-a.settled:
+			f.asking.learn(a)
+			f.poll = 0
+			return
+		case <-f.stirred:
+		}
+	}
+}
+
+// sleep serves the members until the claims may have changed: within a poll,
+// which grows; when `until` is over; or when the Gate hears of it.
+func (f *flight) sleep(until time.Duration) {
+	f.poll = min(max(f.poll*3/2, firstPoll), mostPoll)
+	pause := f.poll
+	if until > 0 {
+		pause = min(pause, until+time.Millisecond)
+	}
+	f.g.rest(f)
+	defer f.g.rise(f)
+	defer f.markWaited()
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for f.serve() > 0 {
+		select {
+		case <-timer.C:
+			return
+		case <-f.g.closing:
+			return
+		case <-f.stirred:
+			if f.takeWoken() {
+				f.poll = 0
+				return
+			}
+		}
+	}
+}
+
+func (f *flight) takeWoken() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	woken := f.woken
+	f.woken = false
+	return woken
+}
+
+func (f *flight) markWaited() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.members {
+		m.waited = true
+	}
+}
+
+// serve answers the members who leave, those whose payload the route refuses,
+// and those whose wait ends before anything can change, by what is known now.
+// It returns how many stay.
+func (f *flight) serve() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.parting == nil {
+		return len(f.members)
+	}
+	stay := f.members[:0]
+	for _, m := range f.members {
+		switch {
+		case m.ask.mismatch(&f.parting.Record):
+			m.reply <- m.told(Decision{Verdict: Mismatch, Record: f.parting.Record})
+		case m.leaving, m.until.Before(f.parting.notBefore):
+			m.reply <- m.told(*f.parting)
+		default:
+			stay = append(stay, m)
+		}
+	}
+	clear(f.members[len(stay):])
+	f.members = stay
+	return len(stay)
+}
+
+// answer gives one member its decision and lets it go.
+func (f *flight) answer(m *member, d Decision) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.members {
+		if f.members[i] == m {
+			f.members = append(f.members[:i], f.members[i+1:]...)
+			break
+		}
+	}
+	m.reply <- m.told(d)
+}
+
+// answerAll gives all members the same decision, a slice at a time.
+func (f *flight) answerAll(d Decision) {
+	f.mu.Lock()
+	all := f.members
+	f.members = nil
+	f.mu.Unlock()
+	for i, m := range all {
+		if i%wakeSlice == wakeSlice-1 {
+			runtime.Gosched()
+		}
+		if m.ask.mismatch(&d.Record) {
+			m.reply <- m.told(Decision{Verdict: Mismatch, Record: d.Record})
+			continue
+		}
+		m.reply <- m.told(d)
+	}
+}
+
+// told makes of the flight's decision the member's own.
+func (m *member) told(d Decision) Decision {
+	d.Waited = m.waited
+	d.Differs = m.ask.differs(&d.Record)
+	return d
+}

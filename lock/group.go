@@ -1,0 +1,210 @@
+package lock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// A trip carries at most this many changes or keys, and about as many bytes.
+	maxTripItems = 256
+	maxTripBytes = 4 << 20
+)
+
+// Group returns a store that gathers: while one round trip is under way, what
+// others ask in the meantime waits and travels together on the next one, so
+// that many settles share one commit. An idle store is asked at once, by the
+// caller itself. Reads and writes travel apart, so that those who wait never
+// hold up those who renew and settle.
+//
+// A trip runs on a context of its own, bounded by timeout: a caller that goes
+// away neither breaks a connection nor fails the others.
+func Group(store Store, timeout time.Duration, observe func(Event)) *Grouped {
+	g := &Grouped{store: store}
+	g.writes = lane[Change, Result]{
+		timeout: timeout, observe: observe, kind: EventWriteTrip,
+		trip: store.Apply,
+		key:  func(c *Change) *Key { return &c.Next.Key },
+		size: func(c *Change) int {
+			r := &c.Next
+			return 512 + len(r.Text) + len(r.AnswerHeader) + len(r.AnswerBody) + len(r.Request)
+		},
+	}
+	g.reads = lane[Key, Record]{
+		timeout: timeout, observe: observe, kind: EventReadTrip,
+		trip: store.Read,
+		size: func(*Key) int { return 64 },
+	}
+	return g
+}
+
+// Grouped is the Store that Group returns.
+type Grouped struct {
+	store  Store
+	writes lane[Change, Result]
+	reads  lane[Key, Record]
+}
+
+// Apply is Store.Apply.
+func (g *Grouped) Apply(ctx context.Context, batch []Change) ([]Result, error) {
+	return g.writes.do(ctx, batch)
+}
+
+// Read is Store.Read.
+func (g *Grouped) Read(ctx context.Context, keys []Key) ([]Record, error) {
+	return g.reads.do(ctx, keys)
+}
+
+// Close closes the store below.
+func (g *Grouped) Close() error { return g.store.Close() }
+
+// A lane carries calls of one kind, one trip at a time.
+type lane[Q, A any] struct {
+	trip    func(context.Context, []Q) ([]A, error)
+	key     func(*Q) *Key // where a key may not occur twice in a trip
+	size    func(*Q) int
+	timeout time.Duration
+	observe func(Event)
+	kind    EventKind
+
+	mu      sync.Mutex // guards what follows, and batch of every waiting call
+	busy    bool
+	waiting []*call[Q, A]
+}
+
+// A call is one caller's part of a trip.
+type call[Q, A any] struct {
+	asked   []Q
+	answers []A
+	err     error
+	done    chan struct{} // closed when answers or err are set
+	lead    chan struct{} // closed when batch is set: this call is to make the next trip
+	batch   []*call[Q, A]
+}
+
+func (l *lane[Q, A]) do(ctx context.Context, asked []Q) ([]A, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c := &call[Q, A]{asked: asked}
+	l.mu.Lock()
+	if !l.busy {
+		l.busy = true
+		l.mu.Unlock()
+		c.batch = []*call[Q, A]{c}
+		l.travel(ctx, c)
+		return c.answers, c.err
+	}
+	c.done, c.lead = make(chan struct{}), make(chan struct{})
+	l.waiting = append(l.waiting, c)
+	l.mu.Unlock()
+
+	select {
+	case <-c.done:
+		return c.answers, c.err
+	case <-c.lead:
+	case <-ctx.Done():
+		if !l.leave(c) {
+			return nil, ctx.Err()
+		}
+		// Others already count on this call to make their trip.
+		ctx = context.WithoutCancel(ctx)
+	}
+	l.travel(ctx, c)
+	return c.answers, c.err
+}
+
+// leave takes c out of those who wait. It reports whether c must lead a trip
+// all the same.
+func (l *lane[Q, A]) leave(c *call[Q, A]) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, w := range l.waiting {
+		if w == c {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			return false
+		}
+	}
+	return c.batch != nil
+}
+
+// travel makes the trip of c's batch and hands the lane on.
+func (l *lane[Q, A]) travel(ctx context.Context, c *call[Q, A]) {
+	asked := c.asked
+	if len(c.batch) > 1 {
+		asked = make([]Q, 0, len(c.batch))
+		for _, m := range c.batch {
+			asked = append(asked, m.asked...)
+		}
+	}
+	deadline := time.Now().Add(l.timeout)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	trip, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	start := time.Now()
+	answers, err := l.trip(trip, asked)
+	cancel()
+	l.observe(Event{Kind: l.kind, Took: time.Since(start), N: len(asked)})
+	if err != nil {
+		l.observe(Event{Kind: EventStoreError})
+	}
+	l.handOn()
+
+	for _, m := range c.batch {
+		if m.err = err; err == nil {
+			m.answers, answers = answers[:len(m.asked):len(m.asked)], answers[len(m.asked):]
+		}
+		if m.done != nil {
+			close(m.done)
+		}
+	}
+}
+
+// handOn makes the longest waiting call the leader of the next trip, with as
+// many others as fit.
+func (l *lane[Q, A]) handOn() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		l.busy = false
+		return
+	}
+	leader := l.waiting[0]
+	var later []*call[Q, A]
+	taken := make(map[Key]bool)
+	items, bytes := 0, 0
+	for _, c := range l.waiting {
+		n := 0
+		for i := range c.asked {
+			n += l.size(&c.asked[i])
+		}
+		full := items > 0 && (items+len(c.asked) > maxTripItems || bytes+n > maxTripBytes)
+		if full || l.clash(taken, c.asked) {
+			later = append(later, c)
+			continue
+		}
+		items += len(c.asked)
+		bytes += n
+		leader.batch = append(leader.batch, c)
+	}
+	l.waiting = later
+	close(leader.lead)
+}
+
+// clash reports whether a key of asked is taken, and takes all of them if not.
+func (l *lane[Q, A]) clash(taken map[Key]bool, asked []Q) bool {
+	if l.key == nil {
+		return false
+	}
+	for i := range asked {
+		if taken[*l.key(&asked[i])] {
+			return true
+		}
+	}
+	for i := range asked {
+		taken[*l.key(&asked[i])] = true
+	}
+	return false
+}
