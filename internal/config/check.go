@@ -76,31 +76,34 @@ func between[T int | time.Duration | strictyaml.Size](l *loader, field string, p
 }
 
 // checkRoute checks what a route's fields mean for each other, whichever level
-// they came from.
+// they came from. A field that has a fault by itself is compared with nothing.
 func (l *loader) checkRoute(c *Config, r *Route, said policy) {
-	field := "routes." + r.Name
-	if r.Patience > 0 && r.Wait > r.Patience {
-		l.fault(field+".wait", "%s is longer than the sender waits for an answer (patience %s); make it shorter, best 80 %% of that", readable(r.Wait), readable(r.Patience))
+	field := "routes." + r.Name + "."
+	sound := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return l.faulty(field+name) || l.faulty(name) })
 	}
-	if r.AppLimit > 0 && r.UpstreamTimeout > r.AppLimit {
-		l.fault(field+".upstream_timeout", "%s is longer than the app can work (app_limit %s); if it can work that long, say so in app_limit", readable(r.UpstreamTimeout), readable(r.AppLimit))
+	if r.Patience > 0 && r.Wait > r.Patience && sound("wait", "patience") {
+		l.fault(field+"wait", "%s is longer than the sender waits for an answer (patience %s); make it shorter, best 80 %% of that", readable(r.Wait), readable(r.Patience))
 	}
-	if c.StoreTimeout > r.Lease {
-		l.fault(field+".lease", "%s is shorter than store_timeout (%s): one slow renewal would lose the claim", readable(r.Lease), readable(c.StoreTimeout))
+	if r.AppLimit > 0 && r.UpstreamTimeout > r.AppLimit && sound("upstream_timeout", "app_limit") {
+		l.fault(field+"upstream_timeout", "%s is longer than the app can work (app_limit %s); if it can work that long, say so in app_limit", readable(r.UpstreamTimeout), readable(r.AppLimit))
 	}
-	if r.Retention <= r.RetriesFor && !c.Store.accepts("retention") {
-		l.fault(field+".retention", "%s is not longer than the sender keeps retrying (%s): a late retry would run the event again; keep claims longer, or accept it with store.accept_weak: [retention]", readable(r.Retention), readable(r.RetriesFor))
+	if c.StoreTimeout > r.Lease && sound("lease", "store_timeout") {
+		l.fault(field+"lease", "%s is shorter than store_timeout (%s): one slow renewal would lose the claim", readable(r.Lease), readable(c.StoreTimeout))
 	}
-	if r.MaxBody+r.MaxAnswer > c.MaxInHandBytes {
-		l.fault(field+".max_body", "%s and max_answer (%s) are more than all that may be in hand (max_in_hand_bytes %s)", readable(strictyaml.Size(r.MaxBody)), readable(strictyaml.Size(r.MaxAnswer)), readable(strictyaml.Size(c.MaxInHandBytes)))
+	if r.Retention <= r.RetriesFor && !c.Store.accepts("retention") && sound("retention", "retries_for") {
+		l.fault(field+"retention", "%s is not longer than the sender keeps retrying (%s): a late retry would run the event again; keep claims longer, or accept it with store.accept_weak: [retention]", readable(r.Retention), readable(r.RetriesFor))
+	}
+	if r.MaxBody+r.MaxAnswer > c.MaxInHandBytes && sound("max_body", "max_answer", "max_in_hand_bytes") {
+		l.fault(field+"max_body", "%s and max_answer (%s) are more than all that may be in hand (max_in_hand_bytes %s)", readable(strictyaml.Size(r.MaxBody)), readable(strictyaml.Size(r.MaxAnswer)), readable(strictyaml.Size(c.MaxInHandBytes)))
 	}
 	if r.OnUnknown == "hold" && r.Record == "headers" {
-		l.fault(field+".record", "headers is not enough for on_unknown: hold, which keeps the request; use unsettled or full")
+		l.fault(field+"record", "headers is not enough for on_unknown: hold, which keeps the request; use unsettled or full")
 	}
-	if r.Mode == ModeEnforce && (!r.UnknownStatuses.Has(502) || !r.UnknownStatuses.Has(504)) {
-		l.warn(field+".unknown_statuses", "leaves out 502 or 504, after which the app may still be working: the next delivery would run beside it")
+	if r.Mode == ModeEnforce && (!r.UnknownStatuses.Has(502) || !r.UnknownStatuses.Has(504)) && sound("unknown_statuses") {
+		l.warn(field+"unknown_statuses", "leaves out 502 or 504, after which the app may still be working: the next delivery would run beside it")
 	}
 	if r.NeverRetries && r.Mode == ModeEnforce && said.OnStoreOutage != nil && r.OnStoreOutage == "refuse" {
-		l.warn(field+".on_store_outage", "refuse loses the event where the sender never retries, as here")
+		l.warn(field+"on_store_outage", "refuse loses the event where the sender never retries, as here")
 	}
 }

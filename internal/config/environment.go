@@ -28,6 +28,7 @@ func (l *loader) applyEnvironment() {
 	}
 	var top topLevel
 	l.parseEnvironment(&top, ours, "")
+	l.parseEnvironment(&top.policy, ours, "") // the library leaves unexported fields alone
 	var store storeSpec
 	l.parseEnvironment(&store, ours, "store.")
 	if store.URL != nil {
@@ -65,18 +66,17 @@ func kubernetesMade(name string) bool {
 // quote the value.
 func (l *loader) parseEnvironment(into any, vars map[string]string, prefix string) {
 	variableOf := map[string]string{} // Go field → variable
-	walkFields(reflect.TypeOf(into).Elem(), func(f reflect.StructField) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
 		tag := f.Tag.Get("env")
-		if tag == "" {
-			return
+		if tag == "" || len(f.Index) > 1 {
+			continue
 		}
 		variable := envPrefix + tag
 		variableOf[f.Name] = variable
 		if _, ok := vars[variable]; ok {
-			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-			l.set[prefix+name] = variable
+			l.set[prefix+f.Tag.Get("yaml")] = variable
 		}
-	})
+	}
 	err := env.ParseWithOptions(into, env.Options{Environment: vars, Prefix: envPrefix, FuncMap: envParsers()})
 	var all env.AggregateError
 	switch {
@@ -91,24 +91,14 @@ func (l *loader) parseEnvironment(into any, vars map[string]string, prefix strin
 		var parse env.ParseError
 		if errors.As(err, &parse) {
 			fault.Field = variableOf[parse.Name]
+			// The library leaves a zero value behind, which would count as said.
+			reflect.ValueOf(into).Elem().FieldByName(parse.Name).SetZero()
 			// The library wraps nothing, but keeps our parsers' errors.
 			if known := (envValueError{}); errors.As(parse.Err, &known) {
 				fault.Msg = known.Error()
 			}
 		}
 		l.faults = append(l.faults, fault)
-	}
-}
-
-// walkFields calls f for each field of a struct type, those of embedded structs
-// included.
-func walkFields(t reflect.Type, f func(reflect.StructField)) {
-	for i := range t.NumField() {
-		if field := t.Field(i); field.Anonymous {
-			walkFields(field.Type, f)
-		} else {
-			f(field)
-		}
 	}
 }
 

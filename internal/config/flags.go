@@ -64,6 +64,9 @@ func (l *loader) addFlagRoute(text string) {
 		return
 	}
 	l.order = append(l.order, name)
+	for _, field := range []string{"path", "provider", "secrets", "caller", "key", "verify"} {
+		l.set["routes."+name+"."+field] = "--route " + name
+	}
 	spec := routeSpec{Provider: &name, Path: &path}
 	if preset, err := provider.Get(name); err == nil && needsSecret(preset.Verify) {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_WEBHOOK_SECRET"

@@ -18,7 +18,8 @@ func (l *loader) params(field string, spec routeSpec, preset *provider.Preset) m
 		known = preset.Params
 	}
 	params := map[string]string{}
-	for name, text := range spec.Params {
+	for _, name := range slices.Sorted(maps.Keys(spec.Params)) {
+		text := spec.Params[name]
 		param, ok := known[name]
 		switch {
 		case !ok && len(known) == 0:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 )
@@ -11,8 +12,8 @@ func (c *Config) String() string {
 	return fmt.Sprintf("listen %s, upstream %s, store %s, %d routes", c.Listen, c.Upstream, c.Store, len(c.Routes))
 }
 
-// GoString is String: %#v must not print secrets either.
-func (c *Config) GoString() string { return c.String() }
+// Format prints String, whatever the verb.
+func (c *Config) Format(f fmt.State, _ rune) { io.WriteString(f, c.String()) }
 
 // LogValue is what a log shows of a configuration.
 func (c *Config) LogValue() slog.Value {
@@ -30,8 +31,8 @@ func (c *Config) LogValue() slog.Value {
 // String says which route it is and what is done there.
 func (r *Route) String() string { return fmt.Sprintf("%s %s %s", r.Name, r.Mode, r.Path) }
 
-// GoString is String.
-func (r *Route) GoString() string { return r.String() }
+// LogValue is String.
+func (r *Route) LogValue() slog.Value { return slog.StringValue(r.String()) }
 
 // String is the upstream's URL, as in a configuration.
 func (up Upstream) String() string {
@@ -58,5 +59,8 @@ func (s Store) String() string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// GoString is String.
-func (s Store) GoString() string { return s.String() }
+// Format prints String, whatever the verb.
+func (s Store) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+
+// LogValue is String.
+func (s Store) LogValue() slog.Value { return slog.StringValue(s.String()) }

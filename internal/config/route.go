@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"oncegate/internal/strictyaml"
 	"oncegate/provider"
@@ -29,7 +30,9 @@ func (l *loader) compileRoutes(c *Config) []*Route {
 			continue // its key has a fault already
 		}
 		if !routeName.MatchString(name) {
-			l.fault("routes", "has a route whose name is not 1 to 64 letters, digits, - and _")
+			f := l.locate("routes."+name, "has a route whose name is not 1 to 64 letters, digits, - and _")
+			f.Field = "routes"
+			l.faults = append(l.faults, f)
 			continue
 		}
 		r := l.compileRoute(c, name, spec)
@@ -101,7 +104,7 @@ func (l *loader) routePath(field string, spec routeSpec) string {
 		l.fault(field+".path", "is missing: say where deliveries arrive, as in path: /stripe/webhook")
 		return ""
 	}
-	if form, ok := PathForm(path); !ok || form != path {
+	if form, ok := PathForm(path); !ok || form != path || strings.ContainsAny(path, "?#%") || strings.ContainsFunc(path, unicode.IsControl) {
 		l.fault(field+".path", "must be a plain path as the app's router has it: it begins with /, has no query, no %%, no // or dots to resolve, no /index.php before it and no / at its end")
 	}
 	return path
@@ -149,11 +152,14 @@ func (l *loader) statuses(field string, spec routeSpec, preset *provider.Preset)
 	if preset != nil {
 		maps.Copy(statuses, preset.Statuses)
 	}
-	for word, status := range spec.Statuses {
-		at := field + ".statuses." + word
+	for _, word := range slices.Sorted(maps.Keys(spec.Statuses)) {
+		status, at := spec.Statuses[word], field+".statuses"
+		if routeName.MatchString(word) {
+			at += "." + word
+		}
 		switch {
 		case !slices.Contains(statusWords(), word):
-			l.fault(field+".statuses", "holds a word that is no refusal; there are %s", strings.Join(statusWords(), ", "))
+			l.fault(at, "is no refusal's result word; there are %s", strings.Join(statusWords(), ", "))
 		case status < 400 || status > 599:
 			l.fault(at, "must be between 400 and 599: a refusal must not look like a success")
 		}

@@ -38,6 +38,7 @@ func (l *loader) compileRules(field string, spec routeSpec, preset *provider.Pre
 		rules.Key = append(rules.Key[:len(rules.Key):len(rules.Key)], keyextract.Part{Digest: "body"})
 	}
 	switch {
+	case l.faulty(field + ".provider"):
 	case len(said.Key) == 0 && r.Mode == ModeEnforce:
 		l.fault(field+".key", "is missing: say where the event's ID stands, as in key: {json: /id}, or use mode: observe")
 	case len(rules.Key) > 0 || len(rules.Tags) > 0:

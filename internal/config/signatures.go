@@ -16,6 +16,9 @@ import (
 // compileVerifier compiles the route's signature schemes into r. It also says
 // whether the key lies within what they sign.
 func (l *loader) compileVerifier(c *Config, field string, spec routeSpec, preset *provider.Preset, rules keyextract.Spec, r *Route) {
+	if l.faulty(field + ".provider") {
+		return // what it would have said is missing everywhere
+	}
 	specs := l.schemes(field, spec, preset, r.Mode)
 	r.KeySigned = keySigned(specs, rules)
 	if preset != nil && spec.Verify.Kind == 0 && spec.Key == nil {

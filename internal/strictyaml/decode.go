@@ -75,7 +75,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, field string) {
 	d.pairs(n, field, func(key, value *yaml.Node) {
 		target, ok := fields[key.Value]
 		if !ok {
-			d.fault(key, field, "%s", unknownKey(key.Value, names))
+			d.unknownKey(key, field, names)
 			return
 		}
 		d.value(value, target, join(field, key.Value))

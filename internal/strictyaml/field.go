@@ -1,7 +1,6 @@
 package strictyaml
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -30,14 +29,16 @@ func join(field, key string) string {
 // a slipped secret.
 var keyShape = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)
 
-func unknownKey(key string, known []string) string {
-	if !keyShape.MatchString(key) {
-		return "has an unknown key (not shown: it looks like no name); known here: " + strings.Join(known, ", ")
+func (d *decoder) unknownKey(key *yaml.Node, field string, known []string) {
+	here := "known here: " + strings.Join(known, ", ")
+	if !keyShape.MatchString(key.Value) {
+		d.fault(key, field, "has an unknown key (not shown: it looks like no name); %s", here)
+		return
 	}
-	if near := Nearest(key, known); near != "" {
-		return fmt.Sprintf("has an unknown key %s; did you mean %s?", key, near)
+	if near := Nearest(key.Value, known); near != "" {
+		here = "did you mean " + near + "?"
 	}
-	return fmt.Sprintf("has an unknown key %s; known here: %s", key, strings.Join(known, ", "))
+	d.fault(key, join(field, key.Value), "is no field here; %s", here)
 }
 
 // Nearest returns the known name that the key was most likely meant to be, or

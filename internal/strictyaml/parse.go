@@ -72,7 +72,7 @@ func checkTree(n *yaml.Node, depth int, faults *Faults) {
 // quoted finds what the YAML library quotes from the document in its messages:
 // a value that begins with * is taken for an alias and named in full, and it
 // may be a secret. Marks of the syntax such as ',' are shorter and stay.
-var quoted = regexp.MustCompile(`'[^']{3,}'`)
+var quoted = regexp.MustCompile("'[^']*'")
 
 // syntaxFault makes a fault of the YAML library's error, which has its line in
 // its text only.
@@ -86,6 +86,11 @@ func syntaxFault(err error) Fault {
 			}
 		}
 	}
-	msg = quoted.ReplaceAllString(msg, "'...'")
+	msg = quoted.ReplaceAllStringFunc(msg, func(text string) string {
+		if len(text) <= len("'-'") {
+			return text
+		}
+		return "'...'"
+	})
 	return Fault{Line: line, Msg: "is not YAML near here: " + msg}
 }

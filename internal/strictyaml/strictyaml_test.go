@@ -91,10 +91,10 @@ wait: 250ms
 
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key, near", "nmae: x", `line 1: has an unknown key nmae; did you mean name?`},
-		{"unknown key, dash", "max-body: 1", `line 1: has an unknown key max-body; did you mean max_body?`},
-		{"unknown key, inner", "inner:\n  jsn: /x", `line 2: inner: has an unknown key jsn; did you mean json?`},
-		{"unknown key, far", "inner: {zzzzzzzz: 1}", `line 1: inner: has an unknown key zzzzzzzz; known here: json, optional`},
+		{"unknown key, near", "nmae: x", `line 1: nmae: is no field here; did you mean name?`},
+		{"unknown key, dash", "max-body: 1", `line 1: max-body: is no field here; did you mean max_body?`},
+		{"unknown key, inner", "inner:\n  jsn: /x", `line 2: inner.jsn: is no field here; did you mean json?`},
+		{"unknown key, far", "inner: {zzzzzzzz: 1}", `line 1: inner.zzzzzzzz: is no field here; known here: json, optional`},
 		{"unknown key that may be a secret", "inner: {json:s3cr3t}", `line 1: inner: has an unknown key (not shown: it looks like no name); known here: json, optional`},
 		{"duplicate key", "name: a\nflag: true\nname: b", `line 3: name: is given twice, first on line 1; remove one`},
 		{"duplicate map key", "tags:\n  a: {json: /x}\n  a: {json: /y}", `line 3: tags.a: is given twice, first on line 2; remove one`},
@@ -119,10 +119,11 @@ func TestFaults(t *testing.T) {
 		{"unknown alias is not named", "name: *s3cret", `is not YAML near here: unknown anchor '...' referenced`},
 		{"tag", "name: !secret x", `line 1: tags (!name) are not supported; quote the value if it begins with !`},
 		{"syntax", "name: a\ninner: b: c", `line 2: is not YAML near here: mapping values are not allowed in this context`},
+		{"syntax with marks", "name: [a }", `is not YAML near here: did not find expected ',' or ']'`},
 		{"two documents", "name: a\n---\nname: b", `line 2: a second document begins here; only one is read`},
 		{"empty", "# nothing\n", `is empty`},
 		{"all at once", "lease: x\nnmae: y\ncount: z", "line 1: lease: " + errDuration.Error() +
-			"\nline 2: has an unknown key nmae; did you mean name?\nline 3: count: " + errNumber.Error()},
+			"\nline 2: nmae: is no field here; did you mean name?\nline 3: count: " + errNumber.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, faults := decode(c.text, Options{})
@@ -216,7 +217,7 @@ func TestLineAndKeys(t *testing.T) {
 	}
 	for field, want := range map[string]int{
 		"name": 1, "routes": 2, "routes.b": 3, "routes.b.secrets": 4, "routes.b.secrets[1]": 6, "routes.b.secrets[9]": 4,
-		"routes.a.path": 7, "routes.a.nothing": 7, "routes.none": 2, "none": 1, "": 1,
+		"routes.a.path": 7, "routes.a.nothing": 7, "routes.a[0].path": 7, "routes.b[1].secrets": 3, "routes.none": 2, "none": 1, "": 1,
 	} {
 		if got := Line(root, field); got != want {
 			t.Errorf("Line(%q) = %d, want %d", field, got, want)
