@@ -1,0 +1,228 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"strings"
+	"sync"
+	"time"
+
+	"oncegate/internal/forward"
+)
+
+// A pass carries everything that is not a route between client and app, as if
+// nothing stood between them: target, Host and header lines as they came, bodies
+// streamed both ways with the framing they came in, trailers, 1xx answers,
+// WebSockets. httputil.ReverseProxy is the engine; what it would change by
+// itself is put back here, and its transport is package forward's, which sends a
+// request once and writes the raw target.
+//
+// Taken away are hop-by-hop headers, oncegate's own header names (which only
+// oncegate may say), and every upgrade but WebSocket's: on an h2c connection a
+// client could walk round all routes.
+//
+// net/http answers a request itself where it can't parse the target ("/%zz":
+// 400), and "OPTIONS *" unless http.Server.DisableGeneralOptionsHandler is set.
+// Of an absolute-form target it takes the host, as RFC 9112 section 3.2.2 says.
+type pass struct {
+	proxy  *httputil.ReverseProxy
+	report func(*http.Request, error)
+
+	tunnels context.Context // ends all upgraded connections
+	end     context.CancelFunc
+}
+
+// newPass makes the way to an app. Report, if not nil, is told of every exchange
+// with the app that failed and whose client was still there; at most once each.
+func newPass(app http.RoundTripper, report func(*http.Request, error)) *pass {
+	if report == nil {
+		report = func(*http.Request, error) {}
+	}
+	p := &pass{report: report}
+	p.tunnels, p.end = context.WithCancel(context.Background())
+	p.proxy = &httputil.ReverseProxy{
+		Rewrite:        rewrite,
+		Transport:      app,
+		BufferPool:     new(copyBuffers),
+		FlushInterval:  20 * time.Millisecond, // of answers with a length; others are flushed at once
+		ModifyResponse: p.modify,
+		ErrorHandler:   p.fail,
+		ErrorLog:       log.New(io.Discard, "", 0), // report says it
+	}
+	return p
+}
+
+// closeTunnels ends upgraded connections, which no http.Server waits for or
+// closes. To be called when the time to drain is over.
+func (p *pass) closeTunnels() { p.end() }
+
+// An inbound is what the hooks of one exchange need of the client's side.
+type inbound struct {
+	w http.ResponseWriter
+	r *http.Request
+}
+
+type inboundKey struct{}
+
+func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !passable(r) {
+		refusePass(w, http.StatusBadRequest, "malformed", "This request target can't be passed on.")
+		return
+	}
+	if r.ContentLength != 0 {
+		// The app may answer while the body is still coming. An error means
+		// that this connection can't; then the server's own way holds.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+	}
+	asIs(w.Header())
+	ctx := context.WithValue(r.Context(), inboundKey{}, &inbound{w, r})
+	if websocket(r.Header) {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(p.tunnels, cancel)()
+	}
+	p.proxy.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// passable reports whether a target has one of the forms that a server is asked
+// with (RFC 9112, section 3.2): origin, absolute, asterisk. Others, CONNECT's
+// among them, could mean something to an app that they don't mean here.
+func passable(r *http.Request) bool {
+	if r.Method == http.MethodConnect {
+		return false
+	}
+	t := r.RequestURI
+	return strings.HasPrefix(t, "/") || t == "*" && r.Method == http.MethodOptions ||
+		foldPrefix(t, "http://") || foldPrefix(t, "https://")
+}
+
+func foldPrefix(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// websocket reports whether a request asks for an upgrade to WebSocket and
+// nothing else.
+func websocket(h http.Header) bool {
+	upgrade := h["Upgrade"]
+	return len(upgrade) == 1 && strings.EqualFold(textproto.TrimString(upgrade[0]), "websocket")
+}
+
+// rewrite makes the request as it came out of what ReverseProxy made of it.
+func rewrite(pr *httputil.ProxyRequest) {
+	out, in := pr.Out, pr.In
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values, ok := in.Header[name]; ok {
+			out.Header[name] = values
+		}
+	}
+	for _, name := range forward.Named(in.Header) {
+		if name != "Upgrade" && name != "Connection" {
+			delete(out.Header, name)
+		}
+	}
+	forward.StripReserved(out.Header)
+	out.Header.Del("Http2-Settings")
+	if !websocket(in.Header) {
+		out.Header.Del("Connection")
+		out.Header.Del("Upgrade")
+	}
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header["User-Agent"] = nil // none came, none goes
+	}
+	out.Host = in.Host
+	if out.Body != nil {
+		out.Trailer = in.Trailer
+		out.Body = &inboundBody{out.Body, in}
+	}
+}
+
+// An inboundBody is a request's body that, once read, knows its trailers, those
+// that were not announced too.
+type inboundBody struct {
+	io.ReadCloser
+	in *http.Request
+}
+
+func (b *inboundBody) Trailer() http.Header { return b.in.Trailer }
+
+// asIs keeps net/http's server from adding what the app did not say.
+func asIs(h http.Header) {
+	h["Date"] = nil
+	h["Content-Type"] = nil
+}
+
+func (p *pass) modify(resp *http.Response) error {
+	in, ok := resp.Request.Context().Value(inboundKey{}).(*inbound)
+	if !ok || resp.StatusCode == http.StatusSwitchingProtocols {
+		return nil
+	}
+	asIs(in.w.Header()) // a 1xx answer may have cleared it
+	resp.Body = &outboundBody{resp.Body, func(err error) { p.tell(in.r, err) }}
+	return nil
+}
+
+// An outboundBody is an answer's body that reports its own breaking.
+// ReverseProxy then aborts the client's connection: a partial answer must not
+// look complete.
+type outboundBody struct {
+	io.ReadCloser
+	broken func(error)
+}
+
+func (b *outboundBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.broken(err)
+	}
+	return n, err
+}
+
+// fail answers a request that got no answer from the app.
+func (p *pass) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if in, ok := r.Context().Value(inboundKey{}).(*inbound); ok {
+		r = in.r
+	}
+	p.tell(r, err)
+	clear(w.Header())
+	switch {
+	case r.Context().Err() != nil: // nobody is left to read this
+		refusePass(w, http.StatusBadGateway, "unreached", "The client went away.")
+	case errors.Is(err, forward.ErrRequestBody):
+		refusePass(w, http.StatusBadRequest, "malformed", "The request's body ended early or can't be read.")
+	case sent(err):
+		refusePass(w, http.StatusBadGateway, "unknown", "The app ended the connection without a complete answer.")
+	default:
+		refusePass(w, http.StatusBadGateway, "unreached", "The app can't be reached.")
+	}
+}
+
+func (p *pass) tell(r *http.Request, err error) {
+	if r.Context().Err() == nil {
+		p.report(r, err)
+	}
+}
+
+// sent reports whether the app may have seen the request. Only forward's word
+// for it counts as no.
+func sent(err error) bool {
+	var fe *forward.Error
+	return !errors.As(err, &fe) || fe.Sent()
+}
+
+// copyBuffers is what ReverseProxy copies answers through.
+type copyBuffers struct{ pool sync.Pool }
+
+func (b *copyBuffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, 32<<10)
+}
+
+func (b *copyBuffers) Put(p []byte) { b.pool.Put(&p) }
