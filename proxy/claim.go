@@ -1,0 +1,100 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"oncegate/internal/config"
+	"oncegate/internal/delivery"
+	"oncegate/keyextract"
+	"oncegate/lock"
+)
+
+// guardPrefix keeps the digests of guards apart from those of event keys, whose
+// text holds no space.
+const guardPrefix = " guard "
+
+// policyOf returns what a route says about its claims, as the Gate takes it.
+func policyOf(r *config.Route) *lock.Policy {
+	p := &lock.Policy{
+		Lease: r.Lease, AppLimit: r.AppLimit, Retention: r.Retention, Attempts: r.Attempts,
+		RefuseMismatch: r.OnMismatch == "refuse",
+		KeepRequest:    r.Record == "unsettled" || r.Record == "full",
+	}
+	if r.OnUnknown == "hold" {
+		p.OnUnknown = lock.HoldUnknown
+	}
+	return p
+}
+
+// question makes of a delivery's values what the Gate is asked. The waiting time
+// that is left counts from the delivery's arrival.
+func (r *route) question(d *delivery.Delivery, v keyextract.Values) *lock.Ask {
+	ask := &lock.Ask{
+		Policy:  r.policy,
+		Payload: r.payload(d),
+		Tags:    v.Tags,
+		Request: func() []byte { return keepRequest(d) },
+		Wait:    max(0, r.Wait-time.Since(d.Arrived)),
+	}
+	for _, key := range v.Keys {
+		if r.OnMismatch == "run" {
+			key += "/sha256-" + hex.EncodeToString(ask.Payload[:])
+		}
+		ask.Items = append(ask.Items, lock.Item{Key: lock.KeyOf(r.namespace, r.Scope, key), Text: key})
+	}
+	if v.Guard != "" {
+		ask.Guard = lock.Item{Key: lock.KeyOf(r.namespace, r.Scope, guardPrefix+v.Guard), Text: v.Guard}
+	}
+	return ask
+}
+
+// payload is the digest by which a differing payload is told: of the raw bytes,
+// and of method and target where the route's kind of key covers these too.
+func (r *route) payload(d *delivery.Delivery) (sum lock.Digest) {
+	if !r.MismatchCoversTarget {
+		return sha256.Sum256(d.Body)
+	}
+	h := sha256.New()
+	var size [8]byte
+	for _, part := range []string{d.Method, d.Target} {
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write([]byte(part))
+	}
+	h.Write(d.Body)
+	h.Sum(sum[:0])
+	return sum
+}
+
+// eventHeader is what the app is told of the event: scope and key, visible
+// ASCII. A key that is long, or a batch's many, are given by their digest.
+func eventHeader(scope string, keys []string) string {
+	const most = 256
+	if len(keys) == 1 && len(keys[0]) <= most {
+		return scope + ":" + keys[0]
+	}
+	sum := sha256.Sum256([]byte(strings.Join(keys, "\n")))
+	return scope + ":sha256-" + hex.EncodeToString(sum[:])
+}
+
+// A keptRequest is the head of a delivery that is kept; the body follows it
+// after a line feed.
+type keptRequest struct {
+	Method string      `json:"method"`
+	Target string      `json:"target"`
+	Host   string      `json:"host"`
+	Header http.Header `json:"header"`
+}
+
+// keepRequest returns a delivery as it is kept for a later attempt.
+func keepRequest(d *delivery.Delivery) []byte {
+	// Strings and lists of them always marshal.
+	head, _ := json.Marshal(keptRequest{d.Method, d.Target, d.Host, d.Header})
+	return append(append(head, '\n'), d.Body...)
+}
