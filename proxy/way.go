@@ -98,7 +98,8 @@ func (p *passage) enforce(ctx context.Context) {
 // headers that its Connection header names: the app, which gets it without them,
 // must be able to see what was verified and claimed.
 func (p *passage) withoutNamed(ctx context.Context, values keyextract.Values) error {
-	if len(forward.Named(p.req.Header)) == 0 {
+	carried := func(name string) bool { _, ok := p.req.Header[name]; return ok }
+	if !slices.ContainsFunc(forward.Named(p.req.Header), carried) {
 		return nil
 	}
 	bare := *p.delivery
