@@ -27,7 +27,7 @@ type topLevel struct {
 	Upstream *string `yaml:"upstream" env:"UPSTREAM"`
 	// How long an unused connection to the app is kept. It must be shorter than the app's own limit; 0 keeps none.
 	UpstreamIdleTimeout *time.Duration `yaml:"upstream_idle_timeout" env:"UPSTREAM_IDLE_TIMEOUT"`
-	// Where claims are kept: sqlite, or a URL, or a mapping (see "Store").
+	// Where claims are kept: sqlite, or a URL, or a mapping (see below).
 	Store yaml.Node `yaml:"store"`
 	// The longest a delivery waits for the store before it is answered `unavailable`.
 	StoreTimeout *time.Duration `yaml:"store_timeout" env:"STORE_TIMEOUT"`
@@ -47,7 +47,7 @@ type topLevel struct {
 	DrainTimeout *time.Duration `yaml:"drain_timeout" env:"DRAIN_TIMEOUT"`
 	// The least level that is logged: debug, info, warn or error.
 	LogLevel *string `yaml:"log_level" env:"LOG_LEVEL"`
-	// The routes, by name (see "Route"). A name is at most 64 letters, digits, - and _.
+	// The routes, by name (see below). A name is at most 64 letters, digits, - and _.
 	Routes map[string]routeSpec `yaml:"routes"`
 
 	policy `yaml:",inline"`
