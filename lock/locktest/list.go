@@ -26,7 +26,7 @@ var listCases = []testCase{
 		})
 		for _, limit := range []int{1, 7, 25, 100} {
 			var got []lock.Key
-			for after := (lock.Cursor{}); ; {
+			for after := (lock.Cursor{}); len(got) <= len(want); {
 				page := p.list(lock.Filter{Namespace: "suite"}, after, limit)
 				for _, r := range page {
 					got = append(got, r.Key)

@@ -48,7 +48,7 @@ var purgeCases = []testCase{
 			p.applied(begin(fmt.Sprint("young", i)))
 		}
 		sizes := []int{}
-		for {
+		for len(sizes) < 10 {
 			n, err := p.s.Purge(p.Context(), "suite", 10)
 			if err != nil {
 				p.Fatalf("purge: %v", err)

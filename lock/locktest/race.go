@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -133,9 +134,10 @@ func trySend(p *place, c lock.Change) lock.Result {
 	return results[0]
 }
 
-// addDelivery counts one delivery more, however often it must try.
+// addDelivery counts one delivery more, over as many refusals as others can
+// cause and some to spare.
 func addDelivery(p *place, k lock.Key) error {
-	for {
+	for range 5000 {
 		records, err := p.s.Read(p.Context(), []lock.Key{k})
 		if err != nil {
 			return err
@@ -146,4 +148,5 @@ func addDelivery(p *place, k lock.Key) error {
 			return r.Err
 		}
 	}
+	return errors.New("refused again and again, though what is read is what is expected")
 }

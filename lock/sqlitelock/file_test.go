@@ -1,0 +1,189 @@
+package sqlitelock_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"oncegate/lock"
+	"oncegate/lock/sqlitelock"
+)
+
+func TestFile(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(*testing.T, string)
+	}{
+		{"its owner alone can read it", ownerAlone},
+		{"a folder that comes later is found", folderLater},
+		{"another program's database is unfit", anothersDatabase},
+		{"what is no database is unfit", noDatabase},
+		{"an old schema is left alone where one must not migrate", noMigrate},
+		{"a newer schema is used", newerSchema},
+		{"a writer elsewhere makes a call wait no longer than its context", lockedElsewhere},
+		{"many stores may make the file at once", openedAtOnce},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, filepath.Join(t.TempDir(), "claims.db")) })
+	}
+}
+
+func open(t *testing.T, path string, o sqlitelock.Options) *sqlitelock.Store {
+	t.Helper()
+	s := sqlitelock.Open(path, o)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func change(text string) lock.Change {
+	return lock.Change{Seen: true, Next: lock.Record{
+		Key: lock.KeyOf("shop", "stripe", text), Text: text, State: lock.StateRunning, Attempt: 1,
+		Token: lock.NewToken(), Version: lock.NewVersion(), Lease: time.Minute, RunsUntil: time.Minute,
+	}}
+}
+
+// apply sends one change with two seconds for it.
+func apply(s *sqlitelock.Store, c lock.Change) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_, err := s.Apply(ctx, []lock.Change{c})
+	return err
+}
+
+func ownerAlone(t *testing.T, path string) {
+	if err := apply(open(t, path, sqlitelock.Options{}), change("e")); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s has mode %v", filepath.Base(p), mode)
+		}
+	}
+}
+
+func folderLater(t *testing.T, path string) {
+	path = filepath.Join(filepath.Dir(path), "later", "claims.db")
+	s := open(t, path, sqlitelock.Options{})
+	if err := apply(s, change("e")); !errors.Is(err, lock.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	if _, err := s.Read(t.Context(), []lock.Key{{}}); !errors.Is(err, lock.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(s, change("e")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Read(t.Context(), []lock.Key{{}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func anothersDatabase(t *testing.T, path string) {
+	db := raw(t, path)
+	defer db.Close()
+	if _, err := db.Exec("CREATE TABLE users (id)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(open(t, path, sqlitelock.Options{}), change("e")); !errors.Is(err, lock.ErrUnfit) {
+		t.Fatal(err)
+	}
+}
+
+func noDatabase(t *testing.T, path string) {
+	if err := os.WriteFile(path, []byte("these are somebody's notes, and longer than a header of SQLite's, "+
+		"which is a hundred bytes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(open(t, path, sqlitelock.Options{}), change("e")); !errors.Is(err, lock.ErrUnfit) {
+		t.Fatal(err)
+	}
+}
+
+func noMigrate(t *testing.T, path string) {
+	s := open(t, path, sqlitelock.Options{NoMigrate: true})
+	if err := apply(s, change("e")); !errors.Is(err, lock.ErrUnfit) {
+		t.Fatal(err)
+	}
+	if err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(s, change("e")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newerSchema(t *testing.T, path string) {
+	if err := apply(open(t, path, sqlitelock.Options{}), change("e")); err != nil {
+		t.Fatal(err)
+	}
+	db := raw(t, path)
+	defer db.Close()
+	if _, err := db.Exec("ALTER TABLE claims ADD COLUMN later INTEGER; PRAGMA user_version = 1000"); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, path, sqlitelock.Options{})
+	if err := apply(s, change("f")); err != nil {
+		t.Fatal(err)
+	}
+	records, err := s.Read(t.Context(), []lock.Key{change("e").Next.Key, change("f").Next.Key})
+	if err != nil || !records[0].Exists() || !records[1].Exists() {
+		t.Fatal(records, err)
+	}
+}
+
+func lockedElsewhere(t *testing.T, path string) {
+	s := open(t, path, sqlitelock.Options{})
+	if err := apply(s, change("e")); err != nil {
+		t.Fatal(err)
+	}
+	db := raw(t, path)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := apply(s, change("f")); !errors.Is(err, lock.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if waited := time.Since(start); waited > 4*time.Second {
+		t.Errorf("waited %v of 2s", waited)
+	}
+	if _, err := s.Read(t.Context(), []lock.Key{{}}); err != nil {
+		t.Errorf("read beside a writer: %v", err)
+	}
+	if _, err := db.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := apply(s, change("g")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openedAtOnce(t *testing.T, path string) {
+	var wg sync.WaitGroup
+	for range 10 {
+		s := open(t, path, sqlitelock.Options{})
+		wg.Go(func() {
+			c := change("e")
+			if err := apply(s, c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
