@@ -33,7 +33,7 @@
 // and {path} come from the request line, {url} is the public URL, {header:X},
 // {query:X}, {form:X} and {json:/x} are single values that may stand once only,
 // {time} is the time of signing as it was written, {secret} the secret (hash
-// only), {param:X} a parameter of the route's, {crc32} the body's CRC-32 in
+// only; {secret_form} is the same urlencoded), {param:X} a parameter of the route's, {crc32} the body's CRC-32 in
 // decimal, {fields} a form's fields as Fields says, {listed:X} the headers that
 // header X lists, {const:X} is X. A value that isn't there refuses the
 // delivery; {json:/x?} is empty then, and a group in [brackets] is left out.

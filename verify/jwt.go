@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -119,6 +120,11 @@ func (t *jsonToken) parse(h http.Header) (*jwt.JSONWebToken, error) {
 		return nil, &Error{Kind: Malformed, Place: t.place.String(), Detail: "not of the known form"}
 	}
 	token, err := jwt.ParseSigned(compact, []jose.SignatureAlgorithm{t.alg})
+	for part := range strings.SplitSeq(compact, ".") {
+		// One token has one text.
+		_, strict := base64.RawURLEncoding.Strict().DecodeString(part)
+		err = errors.Join(err, strict)
+	}
 	if err != nil {
 		return nil, &Error{Kind: Malformed, Place: t.place.String(), Detail: "no token of algorithm " + string(t.alg)}
 	}

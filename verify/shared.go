@@ -119,7 +119,7 @@ func (t *shared) sign(s *signing) error {
 		case t.place.kind == "header":
 			s.header(t.place.arg, t.before+text+t.after)
 		case s.marks:
-			s.replace(markSignature, t.before+text+t.after)
+			return s.replace(markSignature, t.before+text+t.after)
 		}
 		return nil
 	}

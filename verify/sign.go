@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"oncegate/internal/delivery"
@@ -86,13 +87,19 @@ func (s *signing) header(name, value string) {
 	s.d.Header.Set(name, value)
 }
 
-// replace puts text at the first mark in the body, or in the target.
-func (s *signing) replace(mark, text string) {
+// replace puts text at the first mark in the body, or else in the target. A
+// sample without the mark is none of this scheme's: ErrCannotSign.
+func (s *signing) replace(mark, text string) error {
 	if before, after, ok := bytes.Cut(s.d.Body, []byte(mark)); ok {
 		s.d.Body = slices.Concat(before, []byte(text), after)
-		return
+		return nil
 	}
-	s.d.Target = string(bytes.Replace([]byte(s.d.Target), []byte(mark), []byte(text), 1))
+	before, after, ok := strings.Cut(s.d.Target, mark)
+	if !ok {
+		return ErrCannotSign
+	}
+	s.d.Target = before + text + after
+	return nil
 }
 
 // sign adds the signature, and the time where the scheme has one.
@@ -107,19 +114,13 @@ func (c *signed) sign(s *signing) error {
 		return err
 	}
 	if c.bodyHash != nil && s.marks {
-		s.replace(markBodyHash, c.bodyHash.of(s.d.Body))
-	}
-	text := ""
-	if c.time != nil {
-		text = c.time.write(s.now)
-		switch {
-		case c.time.place.kind == "header":
-			s.header(c.time.place.arg, text)
-		case c.time.place.kind != "" && s.marks:
-			s.replace(markTime, text)
-		case c.time.place.kind != "":
-			return ErrCannotSign
+		if err := s.replace(markBodyHash, c.bodyHash.of(s.d.Body)); err != nil {
+			return err
 		}
+	}
+	text, err := c.signTime(s)
+	if err != nil {
+		return err
 	}
 	scopes, err := c.scopes(&request{Delivery: s.d})
 	if err != nil {
@@ -141,11 +142,29 @@ func (c *signed) sign(s *signing) error {
 		written := c.format.write(sig, text)
 		if c.place.kind == "header" {
 			s.header(c.headerName(), written)
-		} else {
-			s.replace(markSignature, written)
+		} else if err := s.replace(markSignature, written); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// signTime puts the time of signing where it belongs, and returns it.
+func (c *signed) signTime(s *signing) (string, error) {
+	if c.time == nil {
+		return "", nil
+	}
+	text := c.time.write(s.now)
+	switch {
+	case c.time.place.kind == "header":
+		s.header(c.time.place.arg, text)
+	case c.time.place.kind == "": // in the signature
+	case !s.marks:
+		return "", ErrCannotSign
+	default:
+		return text, s.replace(markTime, text)
+	}
+	return text, nil
 }
 
 // headerName is the header that a signature is written to.

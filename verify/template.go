@@ -27,7 +27,7 @@ type segment struct {
 // placeholders are the kinds there are, and whether they take an argument.
 var placeholders = map[string]bool{
 	"body": false, "method": false, "target": false, "path": false, "url": false,
-	"time": false, "secret": false, "crc32": false, "fields": false,
+	"time": false, "secret": false, "secret_form": false, "crc32": false, "fields": false,
 	"const": true, "header": true, "query": true, "form": true, "json": true,
 	"param": true, "listed": true,
 }
@@ -101,7 +101,7 @@ func (t *template) placeholder(inside string) (segment, error) {
 	case kind == "json" && arg != "#" && !strings.HasPrefix(arg, "/"):
 		return segment{}, fmt.Errorf("placeholder {%s}: no JSON pointer", inside)
 	}
-	t.uses[kind] = true
+	t.uses[strings.TrimSuffix(kind, "_form")] = true
 	return segment{kind: kind, arg: arg, optional: optional}, nil
 }
 
@@ -191,6 +191,8 @@ func (s *scope) value(seg segment) (string, error) {
 		return s.time, nil
 	case "secret":
 		return string(s.secret), nil
+	case "secret_form":
+		return formEncode(string(s.secret)), nil
 	case "crc32":
 		return strconv.FormatUint(uint64(crc32.ChecksumIEEE(s.r.Body)), 10), nil
 	case "fields":
