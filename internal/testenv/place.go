@@ -74,8 +74,8 @@ func Own(path string) error {
 }
 
 // Port returns a loopback port that is free, and that stays free for a server
-// to come back to: it lies below the range from which the kernel serves
-// outgoing connections.
+// to come back to: no other test gets it, in this binary or another, and it
+// lies below the range from which the kernel serves outgoing connections.
 func Port(t testing.TB) int {
 	t.Helper()
 	port, err := freePort()
@@ -89,6 +89,13 @@ func freePort() (int, error) {
 	const low, high = 12000, 32000
 	for range 1000 {
 		port := low + rand.IntN(high-low)
+		err := reserve(port)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("reserve port %d: %w", port, err)
+		}
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if errors.Is(err, syscall.EADDRINUSE) {
 			continue
@@ -99,6 +106,19 @@ func freePort() (int, error) {
 		return port, l.Close()
 	}
 	return 0, errors.New("no free port on 127.0.0.1")
+}
+
+// reserve binds the port on 127.0.0.2, where no server listens, and keeps it
+// until the process ends. It fails with EADDRINUSE where another has done so.
+func reserve(port int) error {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 2}}); err != nil {
+		return errors.Join(err, syscall.Close(fd))
+	}
+	return nil
 }
 
 // program finds an installed program, also in folders that are not on every
