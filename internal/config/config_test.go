@@ -109,6 +109,9 @@ func describe(t *testing.T, c *Config, err error) string {
 	fields := func(indent string, v reflect.Value) {
 		for i := range v.NumField() {
 			name, f := v.Type().Field(i).Name, v.Field(i)
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
 			switch value := f.Interface().(type) {
 			case StatusSet:
 				fmt.Fprintf(&b, "%s%s:", indent, name)
@@ -121,7 +124,7 @@ func describe(t *testing.T, c *Config, err error) string {
 				}
 				b.WriteString("\n")
 			case []*Route, []string:
-				if texts, ok := value.([]string); ok && len(texts) > 0 && name != "Files" && name != "Warnings" {
+				if texts, ok := value.([]string); ok && len(texts) > 0 && name != "Warnings" {
 					fmt.Fprintf(&b, "%s%s: %q\n", indent, name, texts)
 				}
 			case []Handshake:

@@ -9,7 +9,7 @@
 // checks the rules between fields. It returns either a complete [Config] or
 // every fault there is, each with file, line and field; never half of each. A
 // Config is not changed afterwards: whoever wants another one loads it and
-// swaps the pointer. [Watch] does so when files change.
+// swaps the pointer. A [Watcher] does so when files change.
 //
 // # Variables and secrets
 //

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"io"
-	"os"
 	"reflect"
 
 	"go.yaml.in/yaml/v3"
@@ -45,16 +43,16 @@ func Load(o Options) (*Config, error) {
 
 // load also returns the files that it looked at, whether or not they could be
 // read, since a change to any of them may change the result.
-func load(o Options) (*Config, []string, strictyaml.Faults) {
+func load(o Options) (*Config, []source, strictyaml.Faults) {
 	l := &loader{options: o, set: map[string]string{}}
 	config := l.load()
 	l.hideValues()
 	l.faults.Sort()
 	if len(l.faults) > 0 {
-		return nil, l.files, l.faults
+		return nil, l.sources, l.faults
 	}
-	config.Files, config.Warnings = l.files, l.warnings
-	return config, l.files, nil
+	config.Warnings, config.sources = l.warnings, l.sources
+	return config, l.sources, nil
 }
 
 // loader is the work on one configuration.
@@ -67,7 +65,7 @@ type loader struct {
 	store    storeSpec
 	order    []string          // the routes' names, in order
 	set      map[string]string // top-level field → variable or flag that set it
-	files    []string
+	sources  []source
 	faults   strictyaml.Faults
 	warnings []string
 	hidden   []string // texts that no message may hold
@@ -103,27 +101,11 @@ func (l *loader) readVariables() {
 	}
 }
 
-// read reads a small file, and notes its name.
+// read reads a small file, and notes it as a source.
 func (l *loader) read(name string, limit int64) ([]byte, error) {
-	l.files = append(l.files, name)
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
-	}
-	return data, nil
+	data, err := readSmall(name, limit)
+	l.sources = append(l.sources, sourceOf(name, limit, data, err))
+	return data, err
 }
 
 // readFile reads the YAML file, if there is to be one, and reports whether there

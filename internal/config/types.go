@@ -32,8 +32,8 @@ type Config struct {
 	// Warnings are what a person should look at, one line each; none of them
 	// keeps oncegate from starting.
 	Warnings []string
-	// Files are those that the configuration was made from, secrets included.
-	Files []string
+
+	sources []source // the files that it was made from, those of secrets included
 }
 
 // An Upstream says where the app is.
