@@ -109,12 +109,14 @@ type Retries struct {
 // A Handshake is a request that is no event: it reaches the app every time and
 // is never claimed.
 type Handshake struct {
-	Name    string   `yaml:"name"`
+	// What it is called in logs and evidence.
+	Name string `yaml:"name"`
+	// The methods it comes with. Without them the route's own.
 	Methods []string `yaml:"methods"`
-	// Unsigned: it carries no signature, and is let through for exactly this
-	// shape.
-	Unsigned bool                 `yaml:"unsigned"`
-	When     keyextract.Condition `yaml:"when"`
+	// It carries no signature, and is let through for exactly this shape.
+	Unsigned bool `yaml:"unsigned"`
+	// What it looks like.
+	When keyextract.Condition `yaml:"when"`
 }
 
 // A Sample is one delivery of the provider's, for send, demo and tests.

@@ -161,6 +161,8 @@ func (c *compiler) signed(field string, s *Spec, word string, alternative bool) 
 	if s.Fields != nil {
 		c.note(field, s.Fields.check())
 	}
+	out.pinned, err = compileEquals(s.Equals, c.o.Params)
+	c.note(field, err)
 	if len(c.faults) > before {
 		return out
 	}

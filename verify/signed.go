@@ -35,6 +35,7 @@ type signed struct {
 	each     string
 	absent   []string
 	bodyHash *bodyHash
+	pinned   pinned
 	time     *timing
 	url      *publicURL
 	params   map[string]string
@@ -97,6 +98,9 @@ func (c *signed) verify(ctx context.Context, r *request) error {
 		return err
 	}
 	if err := c.bodyHash.check(r); err != nil {
+		return err
+	}
+	if err := c.pinned.check(c.scope(r)); err != nil {
 		return err
 	}
 	scopes, err := c.scopes(r)
