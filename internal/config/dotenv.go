@@ -160,7 +160,7 @@ func parseDotenvEntry(entry string) (name string, value dotenvText, defined bool
 		name = name[1 : n-1]
 	}
 	if !dotenvName.MatchString(name) {
-		return "", value, false, errors.New("has a name with other characters than letters, digits, _ and .")
+		return "", value, false, errors.New("has a name with other characters than letters, digits, dots and _")
 	}
 	if raw != "" {
 		value, err = scanDotenvValue(raw)

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -94,7 +95,8 @@ func (l *loader) readVariables() {
 	}
 	if err != nil {
 		fault := strictyaml.Fault{File: l.options.EnvFile, Msg: err.Error()}
-		if at, ok := err.(dotenvFault); ok {
+		var at dotenvFault
+		if errors.As(err, &at) {
 			fault.Line, fault.Msg = at.line, at.msg
 		}
 		l.faults = append(l.faults, fault)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 )
@@ -13,7 +12,7 @@ func (c *Config) String() string {
 }
 
 // Format prints String, whatever the verb.
-func (c *Config) Format(f fmt.State, _ rune) { io.WriteString(f, c.String()) }
+func (c *Config) Format(f fmt.State, _ rune) { fmt.Fprint(f, c.String()) }
 
 // LogValue is what a log shows of a configuration.
 func (c *Config) LogValue() slog.Value {
@@ -60,7 +59,7 @@ func (s Store) String() string {
 }
 
 // Format prints String, whatever the verb.
-func (s Store) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+func (s Store) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
 // LogValue is String.
 func (s Store) LogValue() slog.Value { return slog.StringValue(s.String()) }

@@ -125,28 +125,28 @@ var word = regexp.MustCompile(`\b[A-Z][a-z0-9]+[A-Za-z0-9]*\b`)
 // listed is a line of a comment's indented list: a word and its meaning.
 var listed = regexp.MustCompile(`(?m)^\t([a-z0-9-]+) +(.*)$`)
 
-// meaningOf is a field's comment in one line, with the Go names of its
-// neighbours written as in YAML.
+// meaningOf is a field's comment in one line. Where it is written in the manner
+// of Go, beginning with the field's name, names are written as in YAML.
 func meaningOf(f *ast.Field, all []*ast.Field) string {
+	text := listed.ReplaceAllString(f.Doc.Text(), "; `$1`: $2")
+	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), " ;", ";")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, ":;", ":"), "|", `\|`)
+	first, rest, _ := strings.Cut(text, " ")
+	if first != f.Names[0].Name {
+		return text
+	}
 	names := map[string]string{}
 	for _, other := range all {
 		for _, name := range other.Names {
 			names[name.Name] = reflect.StructTag(strings.Trim(other.Tag.Value, "`")).Get("yaml")
 		}
 	}
-	text := listed.ReplaceAllString(f.Doc.Text(), "; `$1`: $2")
-	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), " ;", ";")
-	text = strings.ReplaceAll(text, ":;", ":")
-	if first, rest, ok := strings.Cut(text, " "); ok && names[first] != "" {
-		text = "`" + names[first] + "` " + rest
-	}
-	text = word.ReplaceAllStringFunc(text, func(name string) string {
+	return "`" + names[first] + "` " + word.ReplaceAllStringFunc(rest, func(name string) string {
 		if yaml, ok := names[name]; ok {
 			return "`" + yaml + "`"
 		}
 		return name
 	})
-	return strings.ReplaceAll(text, "|", `\|`)
 }
 
 func defaultOf(defaults *yaml.Node, field string) string {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ const (
 
 func (l *loader) compileRoutes(c *Config) []*Route {
 	routes := make([]*Route, 0, len(l.order))
-	forms := map[string]string{} // path form → route
+	paths := map[string]string{} // path → route
 	for _, name := range l.order {
 		spec, ok := l.top.Routes[name]
 		if !ok {
@@ -36,11 +37,10 @@ func (l *loader) compileRoutes(c *Config) []*Route {
 			continue
 		}
 		r := l.compileRoute(c, name, spec)
-		form, _ := PathForm(r.Path)
-		if other, taken := forms[form]; taken && form != "" {
-			l.fault("routes."+name+".path", "is the same path as that of route %s, in one of the forms that apps take for one", other)
+		if other, taken := paths[r.Path]; taken && r.Path != "" {
+			l.fault("routes."+name+".path", "is that of route %s too; one path is one route", other)
 		}
-		forms[form] = name
+		paths[r.Path] = name
 		routes = append(routes, r)
 	}
 	return routes
@@ -99,15 +99,23 @@ func (l *loader) preset(field string, spec routeSpec) *provider.Preset {
 }
 
 func (l *loader) routePath(field string, spec routeSpec) string {
-	path := value(spec.Path)
+	p := value(spec.Path)
 	if spec.Path == nil {
 		l.fault(field+".path", "is missing: say where deliveries arrive, as in path: /stripe/webhook")
 		return ""
 	}
-	if form, ok := PathForm(path); !ok || form != path || strings.ContainsAny(path, "?#%") || strings.ContainsFunc(path, unicode.IsControl) {
-		l.fault(field+".path", "must be a plain path as the app's router has it: it begins with /, has no query, no %%, no // or dots to resolve, no /index.php before it and no / at its end")
+	if !plainPath(p) {
+		l.fault(field+".path", "must be the path as the app's router has it, and nothing beside: it begins with /, and has no query, no %%, no // or dots to resolve, no /index.php at its start and no / at its end")
 	}
-	return path
+	return p
+}
+
+// plainPath reports whether a path is written in the one form that all others of
+// it are brought to before they are compared, so that two routes with one path
+// are plainly the same.
+func plainPath(p string) bool {
+	return strings.HasPrefix(p, "/") && path.Clean(p) == p && !strings.HasPrefix(p, "/index.php") &&
+		!strings.ContainsAny(p, "?#%") && !strings.ContainsFunc(p, unicode.IsControl)
 }
 
 func (l *loader) methods(field string, spec routeSpec, preset *provider.Preset) []string {

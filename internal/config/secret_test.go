@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -113,8 +114,8 @@ func FuzzConfig(f *testing.F) {
 		if err == nil {
 			return
 		}
-		faults, ok := err.(strictyaml.Faults)
-		if !ok || len(faults) == 0 {
+		var faults strictyaml.Faults
+		if !errors.As(err, &faults) || len(faults) == 0 {
 			t.Fatalf("the error is no Faults: %T", err)
 		}
 		for _, fault := range faults {

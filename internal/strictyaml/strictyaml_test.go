@@ -91,7 +91,7 @@ wait: 250ms
 
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key, near", "nmae: x", `line 1: nmae: is no field here; did you mean name?`},
+		{"unknown key, near", "nam: x", `line 1: nam: is no field here; did you mean name?`},
 		{"unknown key, dash", "max-body: 1", `line 1: max-body: is no field here; did you mean max_body?`},
 		{"unknown key, inner", "inner:\n  jsn: /x", `line 2: inner.jsn: is no field here; did you mean json?`},
 		{"unknown key, far", "inner: {zzzzzzzz: 1}", `line 1: inner.zzzzzzzz: is no field here; known here: json, optional`},
@@ -122,8 +122,8 @@ func TestFaults(t *testing.T) {
 		{"syntax with marks", "name: [a }", `is not YAML near here: did not find expected ',' or ']'`},
 		{"two documents", "name: a\n---\nname: b", `line 2: a second document begins here; only one is read`},
 		{"empty", "# nothing\n", `is empty`},
-		{"all at once", "lease: x\nnmae: y\ncount: z", "line 1: lease: " + errDuration.Error() +
-			"\nline 2: nmae: is no field here; did you mean name?\nline 3: count: " + errNumber.Error()},
+		{"all at once", "lease: x\nnam: y\ncount: z", "line 1: lease: " + errDuration.Error() +
+			"\nline 2: nam: is no field here; did you mean name?\nline 3: count: " + errNumber.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, faults := decode(c.text, Options{})
