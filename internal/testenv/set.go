@@ -45,10 +45,11 @@ func forTest[S server](t testing.TB, create func(dir string) (S, error)) S {
 // A test that pauses, kills or reconfigures a server starts one of its own
 // instead.
 type Set struct {
-	mu      sync.Mutex // guards what follows
-	stops   []func() error
-	mariadb shared[*MariaDBServer]
-	redis   shared[*RedisServer]
+	mu       sync.Mutex // guards what follows
+	stops    []func() error
+	mariadb  shared[*MariaDBServer]
+	postgres shared[*PostgresServer]
+	redis    shared[*RedisServer]
 }
 
 // Run runs the package's tests, stops the servers that they started, and
