@@ -95,8 +95,8 @@ func (a anyOf) accepts(secret string) error {
 	return errors.Join(all...)
 }
 
-// sign uses the alternative that the delivery already bears, else the first
-// that can.
+// sign uses the first alternative that can, those that the delivery's headers
+// already speak for first.
 func (a anyOf) sign(s *signing) error {
 	var order anyOf
 	for _, alt := range a {
@@ -104,11 +104,17 @@ func (a anyOf) sign(s *signing) error {
 			order = append(order, alt)
 		}
 	}
+	var best error
 	for _, alt := range append(order, a...) {
-		err := alt.sign(s)
-		if !errors.Is(err, ErrCannotSign) {
-			return err
+		try := &signing{d: clone(s.d), now: s.now, set: s.set.Clone(), marks: s.marks}
+		err := alt.sign(try)
+		if err == nil {
+			*s = *try
+			return nil
+		}
+		if best == nil || errors.Is(best, ErrCannotSign) {
+			best = err
 		}
 	}
-	return ErrCannotSign
+	return best
 }
