@@ -195,6 +195,8 @@ func (p *pass) fail(w http.ResponseWriter, r *http.Request, err error) {
 		refusePass(w, http.StatusBadGateway, "unreached", "The client went away.")
 	case errors.Is(err, forward.ErrRequestBody):
 		refusePass(w, http.StatusBadRequest, "malformed", "The request's body ended early or can't be read.")
+	case errors.Is(err, forward.ErrLengthRequired):
+		refusePass(w, http.StatusLengthRequired, "malformed", "This app needs a request with a Content-Length.")
 	case sent(err):
 		refusePass(w, http.StatusBadGateway, "unknown", "The app ended the connection without a complete answer.")
 	default:

@@ -46,6 +46,10 @@ var (
 	// be read to its end: the fault is the client's, not the app's.
 	ErrRequestBody = errors.New("the request's body could not be read")
 
+	// ErrLengthRequired is wrapped where a body of unknown length is too large
+	// to be read ahead for an app that must be told its length.
+	ErrLengthRequired = errors.New("the body's length has to be said for this app")
+
 	errHeadTooLarge = errors.New("the answer's head is too large")
 	errInterim      = errors.New("too many 1xx answers")
 	errStatus       = errors.New("a status below 100")

@@ -11,9 +11,34 @@ import (
 // buffers of a socket, so that the write ends whatever the app does.
 const inline = 64 << 10
 
-// maxInterim bounds the 1xx answers that are dropped for one request: a sign of
-// life every few seconds from an app that takes its time, not a flood.
-const maxInterim = 128
+// An outgoing is one request on its way, whichever face it came in by.
+type outgoing struct {
+	method, target, host string
+	header               http.Header
+	remote               string // the peer, host:port; empty: not known
+
+	whole  []byte // the body, where it is in memory
+	stream *upload
+	length int64 // of the body; -1: not known, so chunked
+
+	before  func() error
+	interim func(code int, h http.Header) error // nil: 1xx answers are dropped
+	through bool                                // not a route: Te, Expect and Upgrade are passed on
+	request *http.Request                       // what http.ReadResponse is to know
+}
+
+// A protocol says how a request and an answer look on the wire.
+type protocol interface {
+	// appendRequest appends all of the request that goes out with the first
+	// write. It takes in o.whole, and makes it nil, where all fits into inline.
+	appendRequest(b []byte, o *outgoing) ([]byte, error)
+	// writeBody writes a body that did not go out with the first write.
+	writeBody(w io.Writer, u *upload) error
+	// readAnswer reads the answer's head. The body of what it returns ends with
+	// io.EOF only where the answer is complete, and is http.NoBody where none
+	// can come and the connection is at rest.
+	readAnswer(x *exchange, o *outgoing) (*http.Response, error)
+}
 
 // An exchange is one request and its answer on one connection. It is also the
 // answer's body.
@@ -34,13 +59,9 @@ type exchange struct {
 func (cl *client) start(ctx context.Context, o *outgoing) (*exchange, *http.Response, error) {
 	buf := heads.Get().(*[]byte)
 	defer heads.Put(buf)
-	head, err := o.appendHead((*buf)[:0])
+	head, err := cl.protocol.appendRequest((*buf)[:0], o)
 	if err != nil {
 		return nil, nil, invalid(err)
-	}
-	if len(o.whole) > 0 && len(head)+len(o.whole) <= inline {
-		head = append(head, o.whole...)
-		o.whole = nil
 	}
 	if cap(head) <= 2*inline {
 		*buf = head
@@ -49,7 +70,7 @@ func (cl *client) start(ctx context.Context, o *outgoing) (*exchange, *http.Resp
 	if err != nil {
 		return nil, nil, err
 	}
-	resp, err := x.readHead(o)
+	resp, err := cl.protocol.readAnswer(x, o)
 	if err != nil {
 		return nil, nil, x.fail(err)
 	}
@@ -94,7 +115,7 @@ func (cl *client) send(ctx context.Context, o *outgoing, head []byte) (*exchange
 		}
 		if c.wire.sent.Load() {
 			// Part of it is out. The app may have answered all the same (413,
-			// say, and closed): readHead finds out.
+			// say, and closed): readAnswer finds out.
 			return x, nil
 		}
 		x.unhook()
@@ -117,43 +138,8 @@ func (x *exchange) sendBody(o *outgoing) {
 	}
 	o.stream = nil // it belongs to the exchange now
 	x.upload = u
-	x.client.uploads.Go(func() { u.run(x.conn) })
+	x.client.uploads.Go(func() { u.run(x.client.protocol, x.conn) })
 }
-
-// readHead reads up to the answer's head, past 1xx answers.
-func (x *exchange) readHead(o *outgoing) (*http.Response, error) {
-	c := x.conn
-	for n := 0; ; n++ {
-		resp, err := http.ReadResponse(c.in, o.request)
-		if err != nil {
-			if c.limit == 0 {
-				err = errHeadTooLarge
-			}
-			return nil, err
-		}
-		switch status := resp.StatusCode; {
-		case status >= 200 || status == http.StatusSwitchingProtocols && o.upgrades():
-			c.limit = -1
-			return resp, nil
-		case status == http.StatusSwitchingProtocols:
-			return nil, errSwitched
-		case status < 100:
-			return nil, errStatus
-		case status == http.StatusContinue && x.upload != nil:
-			x.upload.admit()
-		}
-		if o.interim != nil {
-			if err := o.interim(resp.StatusCode, resp.Header); err != nil {
-				return nil, err
-			}
-			c.limit = x.client.maxHead
-		} else if n == maxInterim {
-			return nil, errInterim
-		}
-	}
-}
-
-func (o *outgoing) upgrades() bool { return o.through && len(o.header["Upgrade"]) > 0 }
 
 // Read reads the answer's body. Its end is io.EOF only where the framing says
 // that this is the end.
@@ -226,3 +212,5 @@ func (x *exchange) fail(err error) *Error {
 	}
 	return failure(x.ctx, sent, err)
 }
+
+func (o *outgoing) upgrades() bool { return o.through && len(o.header["Upgrade"]) > 0 }

@@ -64,6 +64,9 @@ type Request struct {
 	// Body is the whole body. Its length is said exactly; a body is never sent
 	// chunked.
 	Body []byte
+	// Remote is the peer's address as host:port, for FastCGI's REMOTE_ADDR. Over
+	// HTTP nobody is told.
+	Remote string
 	// BeforeFirstByte, if set, is called when a connection is there and the
 	// first byte is about to be written: the last moment to find out that the
 	// lease is over. An error ends the exchange with nothing sent, and Forward
@@ -112,7 +115,7 @@ type Upstream struct {
 	// Root is the document root of an fcgi upstream.
 	Root string
 	// IdleTimeout bounds how long an unused connection is kept. Zero:
-	// DefaultIdleTimeout.
+	// DefaultIdleTimeout for HTTP, none kept for fcgi.
 	IdleTimeout time.Duration
 }
 
@@ -132,6 +135,10 @@ type Options struct {
 	// MaxHead bounds the head of an answer, in bytes; those of 1xx answers
 	// count in. Zero: 256 KiB.
 	MaxHead int
+	// MaxSpool bounds, in bytes, a body of unknown length that is read whole
+	// before it goes to an fcgi upstream, which has to be told the length.
+	// Larger ones end with ErrLengthRequired. Zero: 1 MiB.
+	MaxSpool int64
 	// TLS, if set, is used for https; its ServerName is set here.
 	TLS *tls.Config
 	// Log receives what a FastCGI app writes to its error stream. Nil: dropped.
@@ -148,6 +155,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxHead == 0 {
 		o.MaxHead = 256 << 10
 	}
+	if o.MaxSpool == 0 {
+		o.MaxSpool = 1 << 20
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -158,9 +168,6 @@ func (o Options) withDefaults() Options {
 // not there is an error of each request, not of the start.
 func New(u Upstream, o Options) (App, error) {
 	o = o.withDefaults()
-	if u.IdleTimeout == 0 {
-		u.IdleTimeout = DefaultIdleTimeout
-	}
 	switch u.Scheme {
 	case "http", "https", "unix":
 		return newHTTP(u, o)

@@ -10,21 +10,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// An outgoing is one request on its way, whichever face it came in by.
-type outgoing struct {
-	method, target, host string
-	header               http.Header
-
-	whole  []byte // the body, where it is in memory
-	stream *upload
-	length int64 // of the body; -1: not known, so chunked
-
-	before  func() error
-	interim func(code int, h http.Header) error // nil: 1xx answers are dropped
-	through bool                                // not a route: Te, Expect and Upgrade are passed on
-	request *http.Request                       // what http.ReadResponse is to know
-}
-
 var (
 	errMethod = errors.New("the method is not a token")
 	errTarget = errors.New("the target is empty or holds spaces or control characters")

@@ -181,7 +181,7 @@ func TestErrors(t *testing.T) {
 		{"1xx without end", forever, nil, forward.Broken, true},
 		{"not HTTP", startRaw(t, always("SSH-2.0-x\r\n\r\n")), nil, forward.Broken, true},
 		{"status 0", startRaw(t, always("HTTP/1.1 000 x\r\n\r\n")), nil, forward.Broken, true},
-		{"endless head", startRaw(t, always("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 300<<10))), nil, forward.Broken, true},
+		{"endless head", startRaw(t, always("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 300<<10))), nil, forward.Broken, true},
 		{"line break in a value", silent, func(r *forward.Request) { r.Header["X-A"] = []string{"a\r\nb: c"} }, forward.Invalid, false},
 		{"space in a name", silent, func(r *forward.Request) { r.Header["X A"] = []string{"a"} }, forward.Invalid, false},
 		{"space in the target", silent, func(r *forward.Request) { r.Target = "/a b" }, forward.Invalid, false},

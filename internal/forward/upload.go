@@ -65,18 +65,14 @@ func (u *upload) finished() bool {
 
 // run writes the body to c. If it can't, it closes the connection: the app must
 // see that the request is incomplete, and who waits for an answer must wake.
-func (u *upload) run(c *conn) {
+func (u *upload) run(pr protocol, c *conn) {
 	defer close(u.done)
 	defer u.body.Close()
 	if u.gate != nil && !u.wanted() {
 		u.err = errBodyUnwanted
 		return
 	}
-	if u.length < 0 {
-		u.err = u.copyChunked(c.stream)
-	} else {
-		u.err = u.copyExact(c.stream)
-	}
+	u.err = pr.writeBody(c.stream, u)
 	if errors.Is(u.err, ErrRequestBody) {
 		c.cut()
 	}
@@ -102,63 +98,65 @@ const expectTime = time.Second
 
 var errBodyUnwanted = errors.New("the app answered without wanting the body")
 
-func (u *upload) copyExact(w io.Writer) error {
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
+// What a copied piece of a body may have around it.
+const (
+	front = 16
+	back  = 2
+)
+
+// copy writes the body to w piece by piece, each with one write. frame is given
+// the buffer whose n bytes from front on hold the piece, and returns the part of
+// that buffer to write.
+func (u *upload) copy(w io.Writer, frame func(buf []byte, n int) []byte) error {
+	pooled := buffers.Get().(*[]byte)
+	defer buffers.Put(pooled)
+	buf := *pooled
 	left := u.length
-	for left > 0 {
-		p := *buf
-		if int64(len(p)) > left {
+	for left != 0 {
+		p := buf[front : len(buf)-back]
+		if left > 0 && int64(len(p)) > left {
 			p = p[:left]
 		}
 		n, err := u.body.Read(p)
-		left -= int64(n)
 		if n > 0 {
-			if _, err := w.Write(p[:n]); err != nil {
+			if _, err := w.Write(frame(buf, n)); err != nil {
 				return err
 			}
 		}
-		if err != nil && left > 0 {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
+		if left > 0 {
+			left -= int64(n)
+		}
+		switch {
+		case err == nil, left == 0:
+		case err != io.EOF:
 			return fmt.Errorf("%w: %w", ErrRequestBody, err)
+		case left > 0:
+			return fmt.Errorf("%w: %w", ErrRequestBody, io.ErrUnexpectedEOF)
+		default:
+			return nil
 		}
 	}
-	// The trailing read lets the source see its own end.
-	if n, err := u.body.Read((*buf)[:1]); n > 0 || err != nil && err != io.EOF {
-		return fmt.Errorf("%w: longer than its length, or broken at its end", ErrRequestBody)
+	// The source is to see its own end, and must have come to it.
+	if n, err := u.body.Read(buf[:1]); n > 0 || err != nil && err != io.EOF {
+		return fmt.Errorf("%w: it goes on beyond its length", ErrRequestBody)
 	}
 	return nil
 }
 
-// copyChunked writes one chunk a read, each with one write.
-func (u *upload) copyChunked(w io.Writer) error {
-	const room = 16 // for the size before the data
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	for {
-		p := (*buf)[room : len(*buf)-2]
-		n, err := u.body.Read(p)
-		if n > 0 {
-			var size [room]byte
-			head := append(strconv.AppendInt(size[:0], int64(n), 16), "\r\n"...)
-			start := room - len(head)
-			copy((*buf)[start:], head)
-			copy((*buf)[room+n:], "\r\n")
-			if _, err := w.Write((*buf)[start : room+n+2]); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return u.endChunked(w)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrRequestBody, err)
-		}
-	}
+// plain is the frame of a piece that needs none.
+func plain(buf []byte, n int) []byte { return buf[front : front+n] }
+
+// chunk is the frame of a piece in chunked coding.
+func chunk(buf []byte, n int) []byte {
+	var size [front]byte
+	head := append(strconv.AppendInt(size[:0], int64(n), 16), "\r\n"...)
+	start := front - len(head)
+	copy(buf[start:], head)
+	copy(buf[front+n:], "\r\n")
+	return buf[start : front+n+back]
 }
 
+// endChunked writes the last chunk, and the trailers as they are known now.
 func (u *upload) endChunked(w io.Writer) error {
 	end := []byte("0\r\n")
 	if u.trailer != nil {

@@ -3,10 +3,8 @@ package forward
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -14,42 +12,16 @@ import (
 	"sync"
 )
 
-// A client speaks HTTP/1.1 to one upstream.
+// A client sends requests to one upstream.
 type client struct {
-	dialer  dialer
-	pool    pool
-	maxHead int
+	protocol protocol
+	dialer   dialer
+	pool     pool
+	maxHead  int
+	// spool, if positive, is how much of a body of unknown length is read ahead,
+	// since the protocol must say its length.
+	spool   int64
 	uploads sync.WaitGroup
-}
-
-func newHTTP(u Upstream, o Options) (*client, error) {
-	cl := &client{
-		dialer:  dialer{network: "tcp", address: u.Address, timeout: o.DialTimeout},
-		pool:    pool{max: o.MaxIdle, timeout: u.IdleTimeout},
-		maxHead: o.MaxHead,
-	}
-	switch u.Scheme {
-	case "unix":
-		cl.dialer.network = "unix"
-	case "https":
-		host := u.Host
-		if host == "" {
-			var err error
-			if host, _, err = net.SplitHostPort(u.Address); err != nil {
-				return nil, fmt.Errorf("upstream address: %w", err)
-			}
-		}
-		cl.dialer.tls = &tls.Config{}
-		if o.TLS != nil {
-			cl.dialer.tls = o.TLS.Clone()
-		}
-		cl.dialer.tls.ServerName = host
-		cl.dialer.tls.NextProtos = []string{"http/1.1"}
-		if cl.dialer.tls.ClientSessionCache == nil {
-			cl.dialer.tls.ClientSessionCache = tls.NewLRUClientSessionCache(0)
-		}
-	}
-	return cl, nil
 }
 
 // Close implements App.
@@ -62,7 +34,7 @@ func (cl *client) Close() error {
 // Forward implements Forwarder.
 func (cl *client) Forward(ctx context.Context, r *Request) (*Answer, error) {
 	x, resp, err := cl.start(ctx, &outgoing{
-		method: r.Method, target: r.Target, host: r.Host, header: r.Header,
+		method: r.Method, target: r.Target, host: r.Host, header: r.Header, remote: r.Remote,
 		whole: r.Body, length: int64(len(r.Body)),
 		before:  r.BeforeFirstByte,
 		request: &http.Request{Method: r.Method},
@@ -85,7 +57,7 @@ type trailing interface{ Trailer() http.Header }
 func (cl *client) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	o := &outgoing{
-		method: req.Method, target: req.RequestURI, host: req.Host, header: req.Header,
+		method: req.Method, target: req.RequestURI, host: req.Host, header: req.Header, remote: req.RemoteAddr,
 		length: req.ContentLength, through: true, request: req,
 	}
 	if o.target == "" {
@@ -97,6 +69,14 @@ func (cl *client) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	o.takeBody(req)
+	if cl.spool > 0 && o.stream != nil {
+		o.stream.gate = nil // there is no 100 in this protocol
+		if o.length < 0 {
+			if err := o.readAhead(cl.spool); err != nil {
+				return nil, invalid(err)
+			}
+		}
+	}
 	x, resp, err := cl.start(ctx, o)
 	if o.stream != nil { // it was never begun
 		o.stream.body.Close()
@@ -137,6 +117,22 @@ func (o *outgoing) takeBody(req *http.Request) {
 		u.gate = make(chan struct{}, 1)
 	}
 	o.stream = u
+}
+
+// readAhead reads a body of unknown length into memory.
+func (o *outgoing) readAhead(most int64) error {
+	body := o.stream.body
+	o.stream = nil
+	defer body.Close()
+	whole, err := io.ReadAll(io.LimitReader(body, most+1))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRequestBody, err)
+	}
+	if int64(len(whole)) > most {
+		return ErrLengthRequired
+	}
+	o.whole, o.length = whole, int64(len(whole))
+	return nil
 }
 
 // memory is a body in memory as an upload wants it.
