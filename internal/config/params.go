@@ -19,15 +19,18 @@ func (l *loader) params(field string, spec routeSpec, preset *provider.Preset) m
 	}
 	params := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(spec.Params)) {
-		text := spec.Params[name]
+		text, at := spec.Params[name], field+".params"
+		if routeName.MatchString(name) {
+			at += "." + name
+		}
 		param, ok := known[name]
 		switch {
 		case !ok && len(known) == 0:
-			l.fault(field+".params", "is of no use here: only presets that name parameters have any")
+			l.fault(at, "is of no use here: only presets that name parameters have any")
 		case !ok:
-			l.fault(field+".params", "holds a name that is no parameter of this provider; there are %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			l.fault(at, "is no parameter of this provider; there are %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		case !fits(param, text):
-			l.fault(field+".params."+name, "is not what it must be: %s", param.About)
+			l.fault(at, "is not what it must be: %s", param.About)
 		}
 		params[name] = text
 	}

@@ -30,6 +30,9 @@ func (l *loader) compileVerifier(c *Config, field string, spec routeSpec, preset
 		if len(secrets) > 0 && !l.faulty(field+".verify") {
 			l.fault(field+".secrets", "are given, but nothing is verified with them; say how, under verify, or remove them")
 		}
+		if len(specs) > 0 && r.Mode == ModeEnforce && spec.Caller == nil {
+			l.warn(field+".verify", "nothing is verified: whoever knows the path can send events, and spend the IDs of true ones")
+		}
 		return
 	}
 	if needsSecret(specs) && len(secrets) == 0 {
