@@ -1,0 +1,11 @@
+// Package bench compares, in one run on one machine, what an app answers by
+// itself, through a bare httputil.ReverseProxy, through nginx, and through
+// oncegate: passing through, fresh and replaying, per store.
+//
+//	make bench
+//
+// prints a table in Markdown. Cells are measured in turn, round after round, so
+// that what else the machine does meets all of them alike; what counts are the
+// ratios, not the figures. A short form, which only sees that every cell works,
+// runs with the tests.
+package bench
