@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"oncegate/internal/config"
+)
+
+// Bounds of what one `send` sends.
+const (
+	maxSent     = 10_000
+	maxParallel = 256
+)
+
+type sendFlags struct {
+	configFlags
+	route, provider, event string
+	count, parallel        int
+	timeout                time.Duration
+}
+
+func (p *program) sendCommand() *cobra.Command {
+	var flags sendFlags
+	cmd := &cobra.Command{
+		Use:   "send [URL]",
+		Short: "Send a signed sample of a provider's to a route or an app",
+		Long: `send signs the provider's sample with the route's secret, sends it, and prints
+what was answered. With --count it sends the same event again and again, as
+providers do; each time it is run it makes another event, unless --event names
+one. Without a URL it sends to the route, where this configuration listens.
+
+  oncegate send --route stripe --count 20 --parallel 20
+  STRIPE_WEBHOOK_SECRET=whsec_... oncegate send --provider stripe http://127.0.0.1:8000/stripe/webhook
+
+It ends with 0 where every delivery was answered 2xx.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.send(cmd.Context(), &flags, args)
+		},
+	}
+	flags.add(cmd.Flags())
+	cmd.Flags().StringVar(&flags.route, "route", "", "the route's `name` in the configuration")
+	cmd.Flags().StringVar(&flags.provider, "provider", "", "a provider, without a configuration; the secret is `NAME`_WEBHOOK_SECRET in the environment")
+	cmd.Flags().StringVar(&flags.event, "event", "", "the event's `ID`, instead of a new one")
+	cmd.Flags().IntVarP(&flags.count, "count", "n", 1, "how many deliveries of the event are sent")
+	cmd.Flags().IntVar(&flags.parallel, "parallel", 1, "how many of them at a time")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "how long one delivery waits for its answer")
+	return cmd
+}
+
+func (p *program) send(ctx context.Context, flags *sendFlags, args []string) error {
+	if flags.count < 1 || flags.count > maxSent || flags.parallel < 1 || flags.parallel > maxParallel {
+		return &usageError{fmt.Errorf("--count must be between 1 and %d, --parallel between 1 and %d", maxSent, maxParallel)}
+	}
+	var target *url.URL
+	if len(args) == 1 {
+		var err error
+		if target, err = targetOf(args[0]); err != nil {
+			return err
+		}
+	}
+	c, route, err := p.sendRoute(flags, target)
+	if err != nil {
+		return err
+	}
+	if target == nil {
+		target = &url.URL{Scheme: "http", Host: reachable(c.Listen), Path: route.Path}
+	}
+	s, err := newSampler(route, target, flags.event)
+	if err != nil {
+		return err
+	}
+	answers, err := sendAll(ctx, s, target, flags)
+	if err != nil {
+		return err
+	}
+	return p.printAnswers(s.key, target, answers)
+}
+
+// targetOf reads the address to send to. Credentials in it would end up in
+// shells' histories and logs.
+func targetOf(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return nil, &usageError{errors.New("the target must be an http:// or https:// URL, without a user")}
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+// sendRoute finds the route to send as: one of the configuration's, or one made
+// of a provider alone.
+func (p *program) sendRoute(flags *sendFlags, target *url.URL) (*config.Config, *config.Route, error) {
+	o := flags.options(p.env)
+	switch {
+	case flags.provider != "" && flags.route != "":
+		return nil, nil, &usageError{errors.New("--route and --provider say the same thing in two ways; give one")}
+	case flags.provider != "" && target == nil:
+		return nil, nil, &usageError{errors.New("--provider needs a URL to send to")}
+	case flags.provider != "":
+		o.Path = ""
+		o.Flags.Upstream = "http://127.0.0.1:8000" // asked for by the configuration, and not used
+		o.Flags.Routes = []string{flags.provider + "=" + pathOr(target.EscapedPath(), "/")}
+	}
+	c, err := config.Load(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := flags.route
+	if name == "" && len(c.Routes) == 1 {
+		return c, c.Routes[0], nil
+	}
+	for _, r := range c.Routes {
+		if r.Name == name {
+			return c, r, nil
+		}
+	}
+	if name == "" {
+		return nil, nil, &usageError{fmt.Errorf("--route must say which of the routes: %s", routeNames(c))}
+	}
+	return nil, nil, fmt.Errorf("route %q: %w; there are: %s", name, errNotFound, routeNames(c))
+}
+
+func routeNames(c *config.Config) string {
+	names := make([]string, len(c.Routes))
+	for i, r := range c.Routes {
+		names[i] = r.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func pathOr(path, otherwise string) string {
+	if path == "" {
+		return otherwise
+	}
+	return path
+}
+
+// sendAll sends the event's deliveries. The error is about sending at all; what
+// became of each delivery is its answer.
+func sendAll(ctx context.Context, s *sampler, target *url.URL, flags *sendFlags) ([]answer, error) {
+	client := newClient(flags.timeout)
+	answers := make([]answer, flags.count)
+	var group errgroup.Group
+	group.SetLimit(flags.parallel)
+	for i := range answers {
+		group.Go(func() error {
+			d, err := s.signed(i, time.Now())
+			if err != nil {
+				return err
+			}
+			answers[i] = deliver(ctx, client, target, d)
+			return nil
+		})
+	}
+	return answers, group.Wait()
+}
+
+// printAnswers prints how many answers there were of each kind.
+func (p *program) printAnswers(key string, target *url.URL, answers []answer) error {
+	fmt.Fprintf(p.stdout, "%s of event %s to %s\n\n", countDeliveries(len(answers)), key, target.Redacted())
+	table := tabwriter.NewWriter(p.stdout, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "DELIVERIES\tSTATUS\tRESULT\tSLOWEST")
+	failed := 0
+	for _, g := range grouped(answers) {
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", g.count, g.status, g.result, g.slowest.Round(time.Millisecond))
+		if !g.good {
+			failed += g.count
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%s not answered 2xx", countDeliveries(failed))
+	}
+	return nil
+}
+
+func countDeliveries(n int) string {
+	if n == 1 {
+		return "1 delivery"
+	}
+	return fmt.Sprintf("%d deliveries", n)
+}
+
+// newClient returns a client that sends each request once: it keeps no
+// connection, since requests on a kept one may silently be sent again, and it
+// follows no redirect.
+func newClient(timeout time.Duration) *http.Client {
+	return &http.Client{
+		Timeout:       timeout,
+		Transport:     &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"oncegate/internal/config"
+	"oncegate/internal/openstore"
+	"oncegate/lock"
+	"oncegate/lock/sqlitelock"
+)
+
+// A backend is a store as the commands use it.
+type backend interface {
+	openstore.Backend
+	// Migrate makes or changes the tables that the store needs.
+	Migrate(ctx context.Context) error
+}
+
+// backendOf returns the store that the configuration names. It connects to
+// nothing yet. This is the one place where a kind of store becomes a driver.
+func backendOf(s config.Store) (backend, error) {
+	switch s.Kind {
+	case "sqlite":
+		return sqliteBackend{sqlitelock.Open(s.Path, sqlitelock.Options{
+			NoMigrate: s.Migrate == "never", Readers: s.Pool,
+		}), s.Path}, nil
+	}
+	return nil, fmt.Errorf("store %s: stores of kind %s are not available in this version", s, s.Kind)
+}
+
+// A sqliteBackend also makes the folder that holds the file, which may be a disk
+// that is not there yet.
+type sqliteBackend struct {
+	*sqlitelock.Store
+	path string
+}
+
+// Check makes the folder first.
+func (b sqliteBackend) Check(ctx context.Context) ([]lock.Weakness, error) {
+	if err := b.makeFolder(); err != nil {
+		return nil, err
+	}
+	return b.Store.Check(ctx)
+}
+
+// Migrate makes the folder first.
+func (b sqliteBackend) Migrate(ctx context.Context) error {
+	if err := b.makeFolder(); err != nil {
+		return err
+	}
+	return b.Store.Migrate(ctx)
+}
+
+func (b sqliteBackend) makeFolder() error {
+	if err := os.MkdirAll(filepath.Dir(b.path), 0o700); err != nil {
+		return fmt.Errorf("%w: its folder can't be made: %w", lock.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// withStore opens the configuration's store for one command, and closes it.
+// A command that only looks must not make a store: where there is none yet, it
+// says so.
+func withStore(ctx context.Context, c *config.Config, do func(context.Context, backend) error) (err error) {
+	if c.Store.Kind == "sqlite" {
+		if _, err := os.Stat(c.Store.Path); err != nil {
+			return fmt.Errorf("%w: %w; serve makes the file when it first runs, in the folder that state_dir names", lock.ErrUnavailable, err)
+		}
+	}
+	store, err := backendOf(c.Store)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := store.Close(); err == nil {
+			err = closing
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	return do(ctx, store)
+}
+
+// commandTime bounds what a command asks of the store.
+const commandTime = 30 * time.Second

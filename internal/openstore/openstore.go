@@ -1,0 +1,201 @@
+// Package openstore lets oncegate start, and traffic pass, while its store is
+// out of reach.
+//
+//	store, err := openstore.Open(ctx, backend, openstore.Options{Accept: accepted, Log: log})
+//	if err != nil { ... } // the store answers, and is unfit: don't start
+//	defer store.Close()
+//
+// # Examined before it is used
+//
+// Open examines the backend once. A backend that answers and would break its
+// promise is an error, unless the weakness is accepted by name. One that does
+// not answer is an outage: the Store answers every call with
+// lock.ErrUnavailable, examines the backend again and again in the background,
+// and lets calls through once it was found fit. So a claim is never kept in a
+// store that nobody has looked at, however late the store comes.
+//
+// # What is known without asking
+//
+// State tells how the last call went, for probes and metrics that must not ask
+// the store themselves.
+package openstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"oncegate/lock"
+)
+
+// A Backend is a store with all its sides.
+type Backend interface {
+	lock.Store
+	lock.Catalog
+	lock.Checker
+}
+
+// Options say what Open needs.
+type Options struct {
+	// Accept names weaknesses that don't keep the store from being used.
+	Accept []string
+	// Timeout bounds one examination. Zero: 5 s.
+	Timeout time.Duration
+	// Log is told what the background finds; required.
+	Log *slog.Logger
+}
+
+// Pauses between two examinations of a store that is out of reach.
+const (
+	firstPause = 200 * time.Millisecond
+	mostPause  = 5 * time.Second
+)
+
+// A Store is a Backend that is used only once it was found fit. Its methods may
+// be called concurrently.
+type Store struct {
+	backend Backend
+	o       Options
+	fit     chan struct{} // closed once the backend was found fit
+	stop    context.CancelFunc
+	wg      sync.WaitGroup
+	state   atomic.Int32
+}
+
+// A State says how the last call of the store went.
+type State int32
+
+// The states.
+const (
+	Unasked State = iota
+	Reachable
+	Unreachable
+)
+
+// A WeakError says in which ways a store's server would break its promise. It
+// is a lock.ErrUnfit.
+type WeakError []lock.Weakness
+
+// Error names each weakness, says what to change, and how to accept it.
+func (e WeakError) Error() string {
+	text := "the store would not keep what it promises"
+	for _, w := range e {
+		text += fmt.Sprintf("; %s: %s (or accept it: store.accept_weak: [%s])", w.Name, w.Detail, w.Name)
+	}
+	return text
+}
+
+// Unwrap returns lock.ErrUnfit.
+func (e WeakError) Unwrap() error { return lock.ErrUnfit }
+
+// Open examines the backend, and takes it over if it returns no error. Its error
+// is a lock.ErrUnfit: a WeakError, or what the backend itself said. A backend
+// that is out of reach is no error; see the package comment. Where ctx ends
+// before the backend has answered, that is the same as no answer.
+func Open(ctx context.Context, backend Backend, o Options) (*Store, error) {
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	s := &Store{backend: backend, o: o, fit: make(chan struct{})}
+	life, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	err := s.examine(ctx)
+	switch {
+	case err == nil:
+		close(s.fit)
+	case errors.Is(err, lock.ErrUnfit):
+		stop()
+		return nil, err
+	default:
+		o.Log.Error("the store is out of reach; what needs no claim passes, and the store is tried again until it answers", "error", err)
+		s.wg.Go(func() { s.keepTrying(life) })
+	}
+	return s, nil
+}
+
+// keepTrying examines the backend until it is fit or life is over. Unfit is not
+// the end here: traffic is passing already, and an operator may put it right.
+func (s *Store) keepTrying(life context.Context) {
+	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-life.Done():
+			timer.Stop()
+			return
+		}
+		err := s.examine(life)
+		switch {
+		case err == nil:
+			close(s.fit)
+			s.o.Log.Info("the store answers and is fit; deliveries are claimed from now on")
+			return
+		case life.Err() != nil:
+			return
+		case errors.Is(err, lock.ErrUnfit):
+			s.o.Log.Error("the store answers, and is not used: it is unfit", "error", err)
+		default:
+			s.o.Log.Warn("the store is still out of reach", "error", err)
+		}
+	}
+}
+
+// examine asks the backend for its weaknesses, and notes what can't be learned.
+func (s *Store) examine(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	found, err := s.backend.Check(ctx)
+	s.note(err)
+	if err != nil {
+		return err
+	}
+	var weak WeakError
+	for _, w := range found {
+		switch {
+		case slices.Contains(s.o.Accept, w.Name):
+			s.o.Log.Warn("a weakness of the store is accepted by configuration", "weakness", w.Name, "detail", w.Detail)
+		case w.Unknown:
+			s.o.Log.Warn("the store could not be asked about a weakness", "weakness", w.Name, "detail", w.Detail)
+		default:
+			weak = append(weak, w)
+		}
+	}
+	if weak != nil {
+		return weak
+	}
+	return nil
+}
+
+// note keeps how a call went. What the caller's own context cut short says
+// nothing of the store, unless the store says so.
+func (s *Store) note(err error) {
+	switch {
+	case err == nil || errors.Is(err, lock.ErrUnfit):
+		s.state.Store(int32(Reachable))
+	case errors.Is(err, lock.ErrUnavailable):
+		s.state.Store(int32(Unreachable))
+	}
+}
+
+// State tells how the last call of the store went. It does not ask it.
+func (s *Store) State() State { return State(s.state.Load()) }
+
+// Fit reports whether the store was found fit, and is used.
+func (s *Store) Fit() bool {
+	select {
+	case <-s.fit:
+		return true
+	default:
+		return false
+	}
+}
+
+// unready is the error of every call before the backend was found fit.
+func unready(doing string) error {
+	return fmt.Errorf("%s: %w: it has not been found fit yet", doing, lock.ErrUnavailable)
+}

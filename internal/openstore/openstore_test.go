@@ -1,0 +1,201 @@
+package openstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oncegate/lock"
+)
+
+// A backend answers Check as a test says, and counts what reaches it.
+type backend struct {
+	mu    sync.Mutex
+	check func(ctx context.Context) ([]lock.Weakness, error)
+	reads int
+	err   error // of Read
+	shut  bool
+}
+
+func (b *backend) Check(ctx context.Context) ([]lock.Weakness, error) {
+	b.mu.Lock()
+	check := b.check
+	b.mu.Unlock()
+	return check(ctx)
+}
+
+func (b *backend) become(check func(context.Context) ([]lock.Weakness, error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.check = check
+}
+
+func (b *backend) Read(context.Context, []lock.Key) ([]lock.Record, error) {
+	b.reads++
+	return nil, b.err
+}
+
+func (b *backend) Close() error { b.shut = true; return nil }
+
+func (b *backend) Apply(context.Context, []lock.Change) ([]lock.Result, error) { return nil, b.err }
+func (b *backend) List(context.Context, lock.Filter, lock.Cursor, int) ([]lock.Record, error) {
+	return nil, b.err
+}
+func (b *backend) Count(context.Context, string) (map[lock.ScopeState]int, error) { return nil, b.err }
+func (b *backend) Purge(context.Context, string, int) (int, error)                { return 0, b.err }
+
+func fit(context.Context) ([]lock.Weakness, error) { return nil, nil }
+
+func out(context.Context) ([]lock.Weakness, error) {
+	return nil, fmt.Errorf("dial: %w", lock.ErrUnavailable)
+}
+
+func hangs(ctx context.Context) ([]lock.Weakness, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("%w: %w", lock.ErrUnavailable, ctx.Err())
+}
+
+func weak(names ...string) func(context.Context) ([]lock.Weakness, error) {
+	return func(context.Context) (found []lock.Weakness, err error) {
+		for _, name := range names {
+			found = append(found, lock.Weakness{Name: name, Detail: "change " + name})
+		}
+		return found, nil
+	}
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func TestOpen(t *testing.T) {
+	unfit := fmt.Errorf("no table: %w", lock.ErrUnfit)
+	for _, c := range []struct {
+		name   string
+		check  func(context.Context) ([]lock.Weakness, error)
+		accept []string
+		err    error
+		fit    bool
+		state  State
+	}{
+		{name: "fit", check: fit, fit: true, state: Reachable},
+		{name: "out of reach is no error", check: out, state: Unreachable},
+		{name: "no answer is no error", check: hangs, state: Unreachable},
+		{name: "unfit", check: func(context.Context) ([]lock.Weakness, error) { return nil, unfit }, err: unfit},
+		{name: "weak", check: weak("eviction"), err: lock.ErrUnfit},
+		{name: "accepted by name", check: weak("eviction"), accept: []string{"eviction"}, fit: true, state: Reachable},
+		{name: "one of two accepted", check: weak("eviction", "fsync"), accept: []string{"eviction"}, err: lock.ErrUnfit},
+		{name: "could not be asked", fit: true, state: Reachable, check: func(context.Context) ([]lock.Weakness, error) {
+			return []lock.Weakness{{Name: "fsync", Unknown: true}}, nil
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &backend{check: c.check}
+				s, err := Open(t.Context(), b, Options{Accept: c.accept, Log: quiet()})
+				if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+					t.Fatalf("error %v, want %v", err, c.err)
+				}
+				if err != nil {
+					return
+				}
+				if s.Fit() != c.fit || s.State() != c.state {
+					t.Errorf("fit %v, state %v", s.Fit(), s.State())
+				}
+				_, err = s.Read(t.Context(), nil)
+				if c.fit != (err == nil) || !c.fit && !errors.Is(err, lock.ErrUnavailable) || (b.reads == 1) != c.fit {
+					t.Errorf("read: %v, the backend was asked %d times", err, b.reads)
+				}
+				if err := s.Close(); err != nil || !b.shut {
+					t.Errorf("close: %v, backend closed: %v", err, b.shut)
+				}
+			})
+		})
+	}
+}
+
+func TestWeakErrorSaysWhatToDo(t *testing.T) {
+	_, err := Open(t.Context(), &backend{check: weak("eviction", "fsync")}, Options{Log: quiet()})
+	want := "the store would not keep what it promises; " +
+		"eviction: change eviction (or accept it: store.accept_weak: [eviction]); " +
+		"fsync: change fsync (or accept it: store.accept_weak: [fsync])"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// A store that comes late is used from when it was found fit, and not before.
+func TestComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{check: out}
+		s, err := Open(t.Context(), b, Options{Log: quiet()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		watched := make(chan error, 1)
+		watching, stop := context.WithCancel(t.Context())
+		go func() { watched <- s.Watch(watching, func(lock.Digest) {}) }()
+
+		time.Sleep(time.Minute)
+		if s.Fit() || s.State() != Unreachable {
+			t.Error("used while it is out")
+		}
+		b.become(weak("eviction"))
+		time.Sleep(time.Minute)
+		if s.Fit() {
+			t.Error("used while it is unfit")
+		}
+		b.become(fit)
+		time.Sleep(mostPause)
+		synctest.Wait()
+		if _, err := s.Read(t.Context(), nil); err != nil || s.State() != Reachable {
+			t.Errorf("not used: %v, state %v", err, s.State())
+		}
+		stop()
+		if err := <-watched; !errors.Is(err, context.Canceled) {
+			t.Errorf("watch: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCloseEndsTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := Open(t.Context(), &backend{check: hangs}, Options{Log: quiet()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(firstPause + time.Second) // an examination is under way
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}) // fails if a goroutine is left
+}
+
+func TestStateFollowsCalls(t *testing.T) {
+	b := &backend{check: fit}
+	s, err := Open(t.Context(), b, Options{Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, c := range []struct {
+		err  error
+		want State
+	}{
+		{lock.ErrUnavailable, Unreachable},
+		{context.Canceled, Unreachable}, // a caller that went away says nothing
+		{nil, Reachable},
+		{context.Canceled, Reachable},
+	} {
+		b.err = c.err
+		if _, err := s.Read(t.Context(), nil); !errors.Is(err, c.err) || s.State() != c.want {
+			t.Errorf("%v: error %v, state %v", c.err, err, s.State())
+		}
+	}
+}
