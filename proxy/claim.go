@@ -43,9 +43,6 @@ func (r *route) question(d *delivery.Delivery, v keyextract.Values) *lock.Ask {
 		Wait:    max(0, r.Wait-time.Since(d.Arrived)),
 	}
 	for _, key := range v.Keys {
-		if r.OnMismatch == "run" {
-			key += "/sha256-" + hex.EncodeToString(ask.Payload[:])
-		}
 		ask.Items = append(ask.Items, lock.Item{Key: lock.KeyOf(r.namespace, r.Scope, key), Text: key})
 	}
 	if v.Guard != "" {
