@@ -197,6 +197,8 @@ func (p *pass) fail(w http.ResponseWriter, r *http.Request, err error) {
 		refusePass(w, http.StatusBadRequest, "malformed", "The request's body ended early or can't be read.")
 	case errors.Is(err, forward.ErrLengthRequired):
 		refusePass(w, http.StatusLengthRequired, "malformed", "This app needs a request with a Content-Length.")
+	case unwritable(err):
+		refusePass(w, http.StatusBadRequest, "malformed", "This request can't be put into the app's protocol.")
 	case sent(err):
 		refusePass(w, http.StatusBadGateway, "unknown", "The app ended the connection without a complete answer.")
 	default:
@@ -215,6 +217,11 @@ func (p *pass) tell(r *http.Request, err error) {
 func sent(err error) bool {
 	var fe *forward.Error
 	return !errors.As(err, &fe) || fe.Sent()
+}
+
+func unwritable(err error) bool {
+	var fe *forward.Error
+	return errors.As(err, &fe) && fe.Kind == forward.Invalid
 }
 
 // copyBuffers is what ReverseProxy copies answers through.

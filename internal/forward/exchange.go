@@ -57,16 +57,7 @@ type exchange struct {
 // start writes the request on a kept or a new connection, and reads the head of
 // the answer. It returns an error that BeforeFirstByte returned as it is.
 func (cl *client) start(ctx context.Context, o *outgoing) (*exchange, *http.Response, error) {
-	buf := heads.Get().(*[]byte)
-	defer heads.Put(buf)
-	head, err := cl.protocol.appendRequest((*buf)[:0], o)
-	if err != nil {
-		return nil, nil, invalid(err)
-	}
-	if cap(head) <= 2*inline {
-		*buf = head
-	}
-	x, err := cl.send(ctx, o, head)
+	x, err := cl.write(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,6 +67,21 @@ func (cl *client) start(ctx context.Context, o *outgoing) (*exchange, *http.Resp
 	}
 	x.body, x.close = resp.Body, resp.Close
 	return x, resp, nil
+}
+
+// write puts the request together and sends it. The buffer is free again before
+// the app has begun to think.
+func (cl *client) write(ctx context.Context, o *outgoing) (*exchange, error) {
+	buf := heads.Get().(*[]byte)
+	defer heads.Put(buf)
+	head, err := cl.protocol.appendRequest((*buf)[:0], o)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	if cap(head) <= 2*inline {
+		*buf = head
+	}
+	return cl.send(ctx, o, head)
 }
 
 // send gets a connection and writes head to it. A kept connection on which not

@@ -167,7 +167,7 @@ func cgiName(name string) string {
 // lengthText is the body's length as CGI says it: nothing where there is no body
 // and nobody said so.
 func (o *outgoing) lengthText() string {
-	if o.length == 0 && !o.saysNothing() {
+	if o.length == 0 && !o.saysEmpty() {
 		return ""
 	}
 	return strconv.FormatInt(o.length, 10)

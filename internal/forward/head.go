@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"strconv"
+	"strings"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -71,18 +72,10 @@ func (o *outgoing) appendFraming(b []byte) []byte {
 	switch {
 	case o.length < 0:
 		b = append(b, "Transfer-Encoding: chunked\r\n"...)
-		for i, name := range o.stream.announced() {
-			if i == 0 {
-				b = append(b, "Trailer: "...)
-			} else {
-				b = append(b, ", "...)
-			}
-			b = append(b, name...)
+		if len(o.stream.names) > 0 {
+			b = append(b, "Trailer: "+strings.Join(o.stream.names, ", ")+"\r\n"...)
 		}
-		if len(o.stream.announced()) > 0 {
-			b = append(b, "\r\n"...)
-		}
-	case o.length > 0 || o.saysNothing():
+	case o.length > 0 || o.saysEmpty():
 		b = append(b, "Content-Length: "...)
 		b = strconv.AppendInt(b, o.length, 10)
 		b = append(b, "\r\n"...)
@@ -90,9 +83,9 @@ func (o *outgoing) appendFraming(b []byte) []byte {
 	return b
 }
 
-// saysNothing reports whether a body of no bytes is to be said to be one. Where
+// saysEmpty reports whether a body of no bytes is to be said to be one. Where
 // the method usually has a body it is; else only if the sender did.
-func (o *outgoing) saysNothing() bool {
+func (o *outgoing) saysEmpty() bool {
 	switch o.method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodDelete:
 		return len(o.header["Content-Length"]) > 0

@@ -24,7 +24,7 @@ type upload struct {
 	names   []string // of the trailers, as announced
 
 	gate chan struct{} // gets a value when the app wants the body; nil: it wants it at once
-	quit chan struct{} // closed when the body is not wanted any more
+	quit chan struct{} // closed when nobody waits for the body any more
 	done chan struct{} // closed when the goroutine is over
 	err  error         // to be read after done
 }
@@ -33,9 +33,7 @@ func newUpload(body io.ReadCloser, length int64) *upload {
 	return &upload{body: body, length: length, quit: make(chan struct{}), done: make(chan struct{})}
 }
 
-// announced returns the trailers' names that may be announced, sorted.
-func (u *upload) announced() []string { return u.names }
-
+// announce takes down the names of the trailers that may be announced.
 func (u *upload) announce(h http.Header) {
 	for name := range h {
 		if httpguts.ValidTrailerHeader(name) {
@@ -53,26 +51,38 @@ func (u *upload) admit() {
 	}
 }
 
-// finished reports whether the whole body was written. It doesn't wait.
+// finishTime is how long an answer that is complete waits for its request to be
+// seen as written: an app can be quicker than the goroutine that gave it the last
+// byte is to say so.
+const finishTime = 20 * time.Millisecond
+
+// finished reports whether the whole body was written.
 func (u *upload) finished() bool {
 	select {
 	case <-u.done:
 		return u.err == nil
 	default:
+	}
+	timer := time.NewTimer(finishTime)
+	defer timer.Stop()
+	select {
+	case <-u.done:
+		return u.err == nil
+	case <-timer.C:
 		return false
 	}
 }
 
-// run writes the body to c. If it can't, it closes the connection: the app must
-// see that the request is incomplete, and who waits for an answer must wake.
+// run writes the body to c. If the body can't be read, it closes the connection:
+// the app must see that the request is incomplete, and who waits for an answer
+// must wake, and find the reason.
 func (u *upload) run(pr protocol, c *conn) {
-	defer close(u.done)
-	defer u.body.Close()
-	if u.gate != nil && !u.wanted() {
-		u.err = errBodyUnwanted
-		return
+	u.err = errBodyUnwanted
+	if u.gate == nil || u.wanted() {
+		u.err = pr.writeBody(c.stream, u)
 	}
-	u.err = pr.writeBody(c.stream, u)
+	u.body.Close()
+	close(u.done)
 	if errors.Is(u.err, ErrRequestBody) {
 		c.cut()
 	}
@@ -127,7 +137,7 @@ func (u *upload) copy(w io.Writer, frame func(buf []byte, n int) []byte) error {
 			left -= int64(n)
 		}
 		switch {
-		case err == nil, left == 0:
+		case err == nil:
 		case err != io.EOF:
 			return fmt.Errorf("%w: %w", ErrRequestBody, err)
 		case left > 0:
@@ -136,7 +146,7 @@ func (u *upload) copy(w io.Writer, frame func(buf []byte, n int) []byte) error {
 			return nil
 		}
 	}
-	// The source is to see its own end, and must have come to it.
+	// The source has not said yet that this is its end.
 	if n, err := u.body.Read(buf[:1]); n > 0 || err != nil && err != io.EOF {
 		return fmt.Errorf("%w: it goes on beyond its length", ErrRequestBody)
 	}
@@ -156,7 +166,8 @@ func chunk(buf []byte, n int) []byte {
 	return buf[start : front+n+back]
 }
 
-// endChunked writes the last chunk, and the trailers as they are known now.
+// endChunked writes the last chunk, and the trailers as they are known now, but
+// for what must not be one (RFC 9110, section 6.5.1).
 func (u *upload) endChunked(w io.Writer) error {
 	end := []byte("0\r\n")
 	if u.trailer != nil {

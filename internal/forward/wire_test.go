@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -258,6 +259,12 @@ func TestTLS(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		w.Write(b)
 	}))
+	var conns atomic.Int32
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			conns.Add(1)
+		}
+	}
 	srv.StartTLS()
 	defer srv.Close()
 	roots := x509.NewCertPool()
@@ -269,6 +276,12 @@ func TestTLS(t *testing.T) {
 		if _, got := mustRead(t, cl, post(body)); got != body {
 			t.Fatalf("got %d bytes, want %d", len(got), len(body))
 		}
+	}
+	for range 5 {
+		mustRead(t, cl, post(""))
+	}
+	if n := conns.Load(); n > 2 { // one may go with the large body
+		t.Fatalf("%d connections for a few requests one after the other", n)
 	}
 	t.Run("a certificate that nobody vouches for", func(t *testing.T) {
 		hits = 0
