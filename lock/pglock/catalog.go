@@ -1,0 +1,110 @@
+package pglock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"oncegate/lock"
+	"oncegate/lock/internal/columns"
+)
+
+// List implements lock.Catalog. Its records lack AnswerBody and Request.
+func (s *Store) List(ctx context.Context, f lock.Filter, after lock.Cursor, limit int) ([]lock.Record, error) {
+	q := s.listQuery(&f, after, limit)
+	var records []lock.Record
+	err := s.read(ctx, "list", func(c *pgx.Conn) (err error) {
+		rows, err := c.Query(ctx, q.text.String(), q.args...)
+		if err != nil {
+			return err
+		}
+		records, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (lock.Record, error) {
+			r, _, err := readRow(row)
+			return r, err
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
+}
+
+// A query is text and the values of its parameters.
+type query struct {
+	text strings.Builder
+	args []any
+}
+
+// add adds text, in which each ? stands for the next of args.
+func (q *query) add(text string, args ...any) {
+	for _, a := range args {
+		q.args = append(q.args, a)
+		text = strings.Replace(text, "?", fmt.Sprintf("$%d", len(q.args)), 1)
+	}
+	q.text.WriteString(text)
+}
+
+func (s *Store) listQuery(f *lock.Filter, after lock.Cursor, limit int) *query {
+	q := &query{}
+	q.text.WriteString(s.sql.list)
+	q.add(` WHERE namespace = ? AND (expires_at IS NULL OR expires_at > now())`, f.Namespace)
+	if after != (lock.Cursor{}) {
+		q.add(` AND (scope, digest) > (?, ?)`, after.Scope, after.Digest[:])
+	}
+	if f.Scope != "" {
+		q.add(` AND scope = ?`, f.Scope)
+	}
+	if f.State != lock.StateNone {
+		q.add(` AND state = ?::int8`, int64(f.State))
+	}
+	if f.Role != lock.RoleEvent {
+		q.add(` AND role = ?::int8`, int64(f.Role))
+	}
+	if f.TextPart != "" {
+		q.add(` AND strpos(key_text, ?) > 0`, f.TextPart)
+	}
+	if f.Tag != "" {
+		q.add(` AND position(?::bytea IN tags) > 0`, columns.Tag(f.Tag))
+	}
+	if f.LeaseOver {
+		q.add(` AND state = 1 AND lease_until <= now()`)
+	}
+	if f.RunsOver {
+		q.add(` AND runs_until <= now()`)
+	}
+	if f.SeenWithin > 0 {
+		q.add(` AND last_seen >= now() - ?::int8 * interval '1 microsecond'`, f.SeenWithin.Microseconds())
+	}
+	if f.NotSeenFor > 0 {
+		q.add(` AND last_seen <= now() - ?::int8 * interval '1 microsecond'`, f.NotSeenFor.Microseconds())
+	}
+	q.add(` ORDER BY scope, digest LIMIT ?::int8`, int64(limit))
+	return q
+}
+
+// Count implements lock.Catalog.
+func (s *Store) Count(ctx context.Context, namespace string) (map[lock.ScopeState]int, error) {
+	counts := map[lock.ScopeState]int{}
+	err := s.read(ctx, "count", func(c *pgx.Conn) error {
+		clear(counts)
+		rows, err := c.Query(ctx, `SELECT scope, state::int8, count(*) FROM `+s.sql.claims+`
+			WHERE namespace = $1 AND (expires_at IS NULL OR expires_at > now()) GROUP BY scope, state`, namespace)
+		if err != nil {
+			return err
+		}
+		var scope string
+		var state, n int64
+		_, err = pgx.ForEachRow(rows, []any{&scope, &state, &n}, func() error {
+			counts[lock.ScopeState{Scope: scope, State: lock.State(state)}] = int(n)
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return counts, nil
+}

@@ -1,0 +1,62 @@
+package pglock_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"oncegate/internal/testenv"
+	"oncegate/lock/locktest"
+	"oncegate/lock/pglock"
+)
+
+var servers testenv.Set
+
+func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
+
+func TestStore(t *testing.T) {
+	for _, mode := range []struct {
+		name string
+		mode pglock.Mode
+	}{
+		{"prepared", pglock.ModePrepare},
+		{"not prepared", pglock.ModeExec},
+	} {
+		t.Run(mode.name, func(t *testing.T) {
+			p := servers.Postgres(t)
+			database := p.Database(t)
+			n := 0
+			locktest.Run(t, func(t testing.TB) locktest.Fixture {
+				n++
+				return fixture(pglock.Options{URL: p.URL(database), Schema: fmt.Sprintf("Case %d", n), Mode: mode.mode}, p, database)
+			})
+		})
+	}
+}
+
+// fixture is a place in the schema that the options name.
+func fixture(o pglock.Options, p *testenv.PostgresServer, database string) locktest.Fixture {
+	return locktest.Fixture{
+		Open: func(t testing.TB) locktest.Store { return open(t, o) },
+		Pass: func(t testing.TB, d time.Duration) {
+			shift := fmt.Sprintf("- interval '1 microsecond' * %d", d.Microseconds())
+			set := ""
+			for _, column := range []string{
+				"lease_until", "runs_until", "due_at", "expires_at", "first_seen", "last_seen", "written_at",
+			} {
+				set += fmt.Sprintf(", %s = %s %s", column, column, shift)
+			}
+			p.Exec(t, database, fmt.Sprintf(`UPDATE %q.oncegate_claims SET %s`, o.Schema, set[2:]))
+		},
+	}
+}
+
+func open(t testing.TB, o pglock.Options) *pglock.Store {
+	t.Helper()
+	s, err := pglock.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
