@@ -45,7 +45,7 @@ const frontController = "/index.php"
 // scheme, as PHP does it.
 func targetPath(target string) string {
 	if !strings.HasPrefix(target, "/") {
-		if _, rest, ok := strings.Cut(target, ":"); ok {
+		if scheme, rest, ok := strings.Cut(target, ":"); ok && !strings.ContainsAny(scheme, "/?#") {
 			target = rest
 			if after, ok := strings.CutPrefix(rest, "//"); ok {
 				target = ""

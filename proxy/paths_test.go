@@ -42,6 +42,7 @@ func TestPathForms(t *testing.T) {
 		{"http:/stripe/webhook", hook},
 		{"http:stripe/webhook", hook},
 		{"stripe/webhook", hook},
+		{"stripe/webhook?a=http://h/x", hook},
 		{"http://shop.example", "/"},
 		{"http://shop.example?/stripe/webhook", "/"},
 		{"/", "/"},
@@ -84,7 +85,7 @@ func TestCanonicalPathCostsNothing(t *testing.T) {
 }
 
 var (
-	beforePath = regexp.MustCompile(`^[^/:]*:(//[^/?#]*)?`)
+	beforePath = regexp.MustCompile(`^[^/?#:]*:(//[^/?#]*)?`)
 	afterPath  = regexp.MustCompile(`(?s)[?#].*$`)
 	escape     = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
 	afterNUL   = regexp.MustCompile(`(?s)\x00.*$`)
@@ -95,15 +96,7 @@ var (
 func dumbPath(target string) string {
 	p := target
 	if !strings.HasPrefix(p, "/") {
-		if before := strings.SplitN(p, ":", 2); len(before) == 2 {
-			p = beforePath.ReplaceAllString(p, "")
-			if strings.Contains(before[0], "/") { // the colon came after a slash
-				p = before[1]
-				if strings.HasPrefix(p, "//") {
-					p = regexp.MustCompile(`^//[^/?#]*`).ReplaceAllString(p, "")
-				}
-			}
-		}
+		p = beforePath.ReplaceAllString(p, "")
 	}
 	p = afterPath.ReplaceAllString(p, "")
 	p = escape.ReplaceAllStringFunc(p, func(e string) string {
