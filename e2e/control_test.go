@@ -9,8 +9,18 @@ import (
 // TestControl shows that the shop needs oncegate: without it every duplicate
 // counts. If this test failed, the others would prove nothing.
 func TestControl(t *testing.T) {
+	for name, database := range map[string]func(t *testing.T) harness.Database{
+		"SQLite":     func(*testing.T) harness.Database { return harness.Database{} },
+		"PostgreSQL": func(t *testing.T) harness.Database { return harness.OnPostgres(t, servers.Postgres(t)) },
+		"MariaDB":    func(t *testing.T) harness.Database { return harness.OnMariaDB(t, servers.MariaDB(t)) },
+	} {
+		t.Run("shop on "+name, func(t *testing.T) { control(t, database(t)) })
+	}
+}
+
+func control(t *testing.T, database harness.Database) {
 	const events, copies = 5, 20
-	shop := harness.NewShop(t, harness.ShopOptions{})
+	shop := harness.NewShop(t, harness.ShopOptions{Database: database})
 	sender := harness.NewSender()
 	defer sender.Close()
 

@@ -5,8 +5,12 @@ import (
 	"testing"
 
 	"oncegate/e2e/harness"
+	"oncegate/internal/testenv"
 )
 
-var binary harness.Binary
+var (
+	binary  harness.Binary
+	servers testenv.Set
+)
 
-func TestMain(m *testing.M) { os.Exit(binary.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(binary.Run(m, servers.Run)) }

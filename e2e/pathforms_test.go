@@ -27,7 +27,7 @@ func pathForms() []string {
 		"/x/%2e%2e/stripe/webhook", "/%2e/stripe/webhook", "/stripe/%2E/webhook", path + "/%2e", "/x/.%2e/stripe/webhook", "/x%2F..%2Fstripe/webhook", "/x%2f%2e%2e%2fstripe%2fwebhook",
 		"/index.php" + path, "/index.php/" + path, "/index.php" + path + "/", "/index.php/index.php" + path, "//index.php" + path, "/./index.php" + path,
 		"/x/../index.php" + path, "/index%2Ephp" + path, "/%69ndex.php" + path, "/index.php%2Fstripe%2Fwebhook", "/index.php/stripe%2Fwebhook", "/INDEX.PHP" + path, "/Index.php" + path,
-		"/index.php?" + path, "/index.php", "/?" + path, "/index.php/./stripe/webhook", "/index.php/x/../stripe/webhook", "/public/index.php" + path, "/public" + path,
+		"/index.php?" + path, "/index.php", "/?" + path, "/index.phpstripe/webhook", "/index.phpstripe%2fwebhook/", "/index.php/./stripe/webhook", "/index.php/x/../stripe/webhook", "/public/index.php" + path, "/public" + path,
 		"/index.php;x" + path, "/index.php " + path, "/index.php%20" + path, "/index.php%00" + path,
 		"/STRIPE/webhook", "/Stripe/Webhook", "/stripe/WEBHOOK",
 		path + ";x=y", "/stripe;x/webhook", path + "%3Bx", path + "%3Fx", path + "%23x",
@@ -37,6 +37,8 @@ func pathForms() []string {
 		"/stripe%c0%afwebhook", "/stripe%ef%bc%8fwebhook", "/%C5%9Ftripe/webhook", "/stripe/webhoo%E2%84%AA",
 		"/st%zzripe/webhook", path + "%", path + "%2", "/stripe/w%u0065bhook",
 		"http://shop.example" + path, "http://shop.example/index.php" + path, "HTTP://shop.example" + path, "http://shop.example:80//stripe/webhook", "https://shop.example" + path,
+		"x:" + path, "x:/index.php" + path, "http:" + path, "http:///stripe/webhook", "http://" + path, "http://shop.example?" + path, "http://shop.example#" + path,
+		"//user@shop.example:99999" + path, "//" + path + ":1", path + ":1", "/:80" + path,
 		"stripe/webhook", "*", "//shop.example" + path, "shop.example:80",
 	}
 	// Every single character of the path, percent-encoded.

@@ -40,6 +40,8 @@ type Request struct {
 	// Header is made from Lines.
 	Header http.Header
 	Body   []byte
+	// At is when it had been read.
+	At time.Time
 	// Chunked says how the body's length was told.
 	Chunked bool
 	// Gone is closed when the other side hangs up before it is answered.
@@ -144,7 +146,7 @@ func (a *App) serve(c net.Conn) {
 			return
 		}
 		gone, settle := watch(c, in)
-		r.Gone = gone
+		r.At, r.Gone = time.Now(), gone
 		a.mu.Lock()
 		a.requests = append(a.requests, r)
 		a.mu.Unlock()

@@ -26,10 +26,11 @@ type Binary struct {
 	err  error
 }
 
-// Run runs a package's tests, removes what was built for them, and returns the
-// exit code for TestMain.
-func (b *Binary) Run(m *testing.M) int {
-	code := m.Run()
+// Run runs a package's tests with the given function, such as that of a
+// testenv.Set, removes what was built for them, and returns the exit code for
+// TestMain.
+func (b *Binary) Run(m *testing.M, run func(*testing.M) int) int {
+	code := run(m)
 	if b.dir != "" {
 		if err := os.RemoveAll(b.dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -53,9 +54,15 @@ func (b *Binary) build() (err error) {
 	if b.dir, err = os.MkdirTemp("", "once-bin-"); err != nil {
 		return err
 	}
-	out, err := exec.Command("go", "build", "-o", b.dir+"/oncegate", "oncegate/cmd/oncegate").CombinedOutput()
+	// Built as its own module says, not with what the tests require.
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "oncegate").Output()
 	if err != nil {
-		return fmt.Errorf("go build oncegate/cmd/oncegate: %w\n%s", err, out)
+		return fmt.Errorf("go list -m oncegate: %w", err)
+	}
+	cmd := exec.Command("go", "build", "-o", b.dir+"/oncegate", "./cmd/oncegate")
+	cmd.Dir = strings.TrimSpace(string(root))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build ./cmd/oncegate: %w\n%s", err, out)
 	}
 	return nil
 }
@@ -121,6 +128,9 @@ routes:%s`, listen, health, admin, c.StateDir, c.Upstream, c.Top, c.Routes)
 	})
 	return g
 }
+
+// Addr returns the host:port of URL.
+func (g *Gate) Addr() string { return strings.TrimPrefix(g.URL, "http://") }
 
 func (g *Gate) ready() error {
 	client := http.Client{Timeout: 2 * time.Second}

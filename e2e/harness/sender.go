@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stripe/stripe-go/v82"
@@ -133,12 +134,15 @@ func (s *Sender) SendAll(ctx context.Context, url string, work []Event, width in
 	return each(work, width, func(e Event) Answer { return s.Send(ctx, url, e.Delivery()) })
 }
 
-// SendUntilOK is SendAll by a sender that sends again, a moment later, what
-// was not answered 2xx: as often as it takes, for a minute.
-func (s *Sender) SendUntilOK(ctx context.Context, url string, work []Event, width int) []Answer {
+// SendUntilOK delivers as a provider does whose target is a load balancer:
+// what was not answered 2xx is sent again, a moment later, to the next of the
+// URLs; as often as it takes, for a minute.
+func (s *Sender) SendUntilOK(ctx context.Context, urls []string, work []Event, width int) []Answer {
+	var turn atomic.Int64
 	return each(work, width, func(e Event) Answer {
 		deadline := time.Now().Add(time.Minute)
 		for {
+			url := urls[int(turn.Add(1))%len(urls)]
 			answer := s.Send(ctx, url, e.Delivery())
 			if answer.OK() || ctx.Err() != nil || time.Now().After(deadline) {
 				return answer

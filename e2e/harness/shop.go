@@ -6,14 +6,13 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
-
-	_ "modernc.org/sqlite" // the shop's database is read over database/sql
 
 	"oncegate/internal/testenv"
 )
@@ -29,6 +28,8 @@ const WebhookPath = "/stripe/webhook"
 type ShopOptions struct {
 	// Work is how long the webhook's handler takes. Zero means 200 ms.
 	Work time.Duration
+	// Database is where it keeps its payments. Zero means SQLite.
+	Database Database
 	// Children is the number of PHP-FPM's workers. Zero means 8.
 	Children int
 }
@@ -54,21 +55,17 @@ func NewShop(t testing.TB, o ShopOptions) *Shop {
 	}
 	s := &Shop{Root: testenv.Dir(t) + "/shop"}
 	install(t, s.Root)
-	database := s.Root + "/storage/shop.sqlite"
+	if o.Database.driver == "" {
+		o.Database = onSQLite(s.Root + "/storage/shop.sqlite")
+	}
 	env := map[string]string{
 		"APP_KEY":               appKey(),
-		"DB_CONNECTION":         "sqlite",
-		"DB_DATABASE":           database,
 		"STRIPE_WEBHOOK_SECRET": Secret,
 		"SHOP_WORK_MS":          strconv.FormatInt(o.Work.Milliseconds(), 10),
 	}
+	maps.Copy(env, o.Database.env)
 	s.migrate(t, env)
-	db, err := sql.Open("sqlite", "file:"+database+"?mode=ro&_pragma=busy_timeout(60000)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	s.db = db
+	s.db = o.Database.open(t)
 	s.FPM = testenv.PHPFPM(t, testenv.Pool{Children: o.Children, Env: env})
 	s.NginxServer = testenv.Nginx(t, func(listen, _ string) string { return s.Site(listen) })
 	return s
@@ -107,6 +104,11 @@ func (s *Shop) Site(listen string, more ...string) string {
 		}
 	}
 `, s.FPM.Socket)
+}
+
+// FastCGI returns the upstream that leads to PHP-FPM without nginx.
+func (s *Shop) FastCGI() string {
+	return "fcgi+unix:" + s.FPM.Socket + "?root=" + s.Root + "/public"
 }
 
 // install copies the app to a folder that PHP's user can read and write.
