@@ -64,6 +64,7 @@ func upgrade(t *testing.T, gate *harness.Gate, path, protocol string, more ...st
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { response.Body.Close() })
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
 		t.Fatalf("%T", conn)
