@@ -32,6 +32,6 @@ nobody: neither the store nor the app.`,
 			return err
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd)
 	return cmd
 }

@@ -49,7 +49,7 @@ secrets are part of it.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listClaims(cmd.Context(), &flags) },
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.scope, "scope", "", "only claims of this `scope`: the route's name, unless it says otherwise")
 	cmd.Flags().StringVar(&flags.state, "state", "", "only claims in this `state`: running, done, released, unknown or tombstone")
 	cmd.Flags().StringVar(&flags.key, "key", "", "only the claims on this event `key`")

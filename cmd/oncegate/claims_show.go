@@ -33,7 +33,7 @@ is printed with --body only.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.showClaim(cmd.Context(), &flags, args[0]) },
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.scope, "scope", "", "the claim's `scope`, where several routes know the key")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&flags.body, "body", false, "print the body of the stored answer too")

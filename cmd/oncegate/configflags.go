@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"oncegate/internal/config"
 )
@@ -12,7 +12,8 @@ type configFlags struct {
 }
 
 // add adds the flags that every command has which reads the configuration.
-func (f *configFlags) add(flags *pflag.FlagSet) {
+func (f *configFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVarP(&f.path, "config", "c", "", "the configuration `file` (default "+config.DefaultPath+")")
 	flags.StringVar(&f.envFile, "env-file", "", "a `file` of variables, such as Laravel's .env")
 	flags.StringVar(&f.stateDir, "state-dir", "", "the `folder` that holds the SQLite file")
@@ -30,8 +31,9 @@ type serveFlags struct {
 	over config.Flags
 }
 
-func (f *serveFlags) add(flags *pflag.FlagSet) {
-	f.configFlags.add(flags)
+func (f *serveFlags) add(cmd *cobra.Command) {
+	f.configFlags.add(cmd)
+	flags := cmd.Flags()
 	flags.StringVar(&f.over.Upstream, "upstream", "", "where the app is, as in `URL` http://127.0.0.1:8000")
 	flags.StringArrayVar(&f.over.Routes, "route", nil, "a route without a file, as `NAME=PATH`: --route stripe=/stripe/webhook reads STRIPE_WEBHOOK_SECRET; may be repeated")
 	flags.StringVar(&f.over.Listen, "listen", "", "the public `address`")

@@ -2,16 +2,17 @@
 
 package main
 
-import "golang.org/x/sys/unix"
+import "syscall"
 
 // maxConnections is how many public connections are accepted at a time; more
 // wait in the kernel's queue. Each may need another one to the app, and the
 // store, the health listener and the log must never find no descriptor left.
 func maxConnections() int {
 	const reserved, least, most = 128, 64, 1 << 16
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 2*most+reserved {
-		return most
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return least
 	}
-	return max(least, (int(limit.Cur)-reserved)/2)
+	files := min(uint64(limit.Cur), 2*most+reserved) // the field's type is not the same on every system
+	return max(least, (int(files)-reserved)/2)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ The time of the signature is held against --at, or against now.`,
 			return p.explain(cmd.Context(), &flags, args[0])
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.route, "route", "", "the route's `name`; without it the one whose path it is")
 	cmd.Flags().StringVar(&flags.at, "at", "", "when the request arrived, as in 2026-01-02T15:04:05Z")
 	return cmd
@@ -102,7 +103,7 @@ func (p *program) readDelivery(file string, arrived time.Time) (*delivery.Delive
 	if !ok {
 		head, body, _ = bytes.Cut(raw, []byte("\n\n"))
 	}
-	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(append(head, "\r\n\r\n"...))))
+	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(slices.Concat(head, []byte("\r\n\r\n")))))
 	if err != nil {
 		return nil, fmt.Errorf("%s holds no raw HTTP request: %w", printable(file), err)
 	}

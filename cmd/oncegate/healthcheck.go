@@ -39,7 +39,7 @@ it unhealthy: then the default address is asked.`,
 			return p.probe(cmd.Context(), "http://"+reachable(address)+path)
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd)
 	cmd.Flags().StringVar(&address, "health", "", "the `address` of the health listener")
 	cmd.Flags().BoolVar(&live, "live", false, "ask whether it lives, not whether it is ready")
 	return cmd

@@ -34,7 +34,7 @@ at any time, and while oncegate runs.`,
 			return err
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd)
 	cmd.Flags().DurationVar(&limit, "timeout", 5*time.Minute, "how long it may take")
 	return cmd
 }

@@ -48,7 +48,7 @@ It ends with 0 where every delivery was answered 2xx.`,
 			return p.send(cmd.Context(), &flags, args)
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.route, "route", "", "the route's `name` in the configuration")
 	cmd.Flags().StringVar(&flags.provider, "provider", "", "a provider, without a configuration; the secret is `NAME`_WEBHOOK_SECRET in the environment")
 	cmd.Flags().StringVar(&flags.event, "event", "", "the event's `ID`, instead of a new one")

@@ -39,7 +39,7 @@ Logs are lines of JSON on standard output.`,
 			return p.serve(cmd.Context(), flags.options(p.env))
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd)
 	return cmd
 }
 
