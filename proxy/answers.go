@@ -2,11 +2,14 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"math"
+	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"oncegate/internal/forward"
@@ -16,37 +19,6 @@ import (
 	"oncegate/verify"
 )
 
-// What can be wrong with a delivery before anybody looks into it.
-var (
-	// ErrMethod: the route takes no such method.
-	ErrMethod = errors.New("the route takes no such method")
-	// ErrTooLarge: the body is larger than the route's max_body.
-	ErrTooLarge = errors.New("the body is larger than the route's max_body")
-	// ErrIncomplete: the body ended early, came too slowly, or can't be read.
-	ErrIncomplete = errors.New("the body is not complete")
-	// ErrHopNamed: the Connection header names a header of the delivery's own.
-	ErrHopNamed = errors.New("the Connection header names a header that belongs to the delivery")
-	// ErrOverload: as many deliveries, or bytes of them, are in hand as may be.
-	ErrOverload = errors.New("too much in hand")
-	// ErrTarget: the request target has none of the forms that are passed on.
-	ErrTarget = errors.New("the request target can't be passed on")
-)
-
-// A verdictError is the Gate's refusal, as an error like the others.
-type verdictError struct {
-	verdict lock.Verdict
-	cause   error
-}
-
-func (e *verdictError) Error() string {
-	if e.cause != nil {
-		return e.cause.Error()
-	}
-	return "refused by the claim"
-}
-
-func (e *verdictError) Unwrap() error { return e.cause }
-
 // A row says what a failed delivery is answered.
 type row struct {
 	word   telemetry.Result
@@ -54,7 +26,15 @@ type row struct {
 	again  bool // the sender should come again: Retry-After is said
 	class  telemetry.ErrorClass
 	say    string
+	// unless, if not nil, tells whether the route would rather have the delivery
+	// forwarded without a claim: what its sender never sends again must not be
+	// lost. Only a failure before anything was sent has it.
+	unless func(*route) bool
 }
+
+func onMissingKey(r *route) bool  { return r.OnMissingKey == "forward" }
+func onOverload(r *route) bool    { return r.OnOverload == "forward" }
+func onStoreOutage(r *route) bool { return r.OnStoreOutage == "forward" }
 
 // rowOf is the table from what went wrong to what is answered. No other place
 // names the status of a refusal.
@@ -63,66 +43,114 @@ func rowOf(err error) row {
 	var (
 		signature *verify.Error
 		key       *keyextract.Error
-		verdict   *verdictError
 		app       *forward.Error
 	)
 	switch {
-	case errors.As(err, &verdict):
-		switch verdict.verdict {
-		case lock.Busy:
-			return row{telemetry.ResultBusy, 503, true, "", "Another delivery of this event is being worked on."}
-		case lock.Settling:
-			return row{telemetry.ResultSettling, 503, true, "", "The last attempt's outcome is not known yet."}
-		case lock.Held:
-			return row{telemetry.ResultHeld, 503, true, "", "The last attempt's outcome is not known; an operator must decide."}
-		case lock.Mismatch:
-			return row{telemetry.ResultMismatch, 409, false, request, "This event key was used with another payload."}
-		case lock.Closing:
-			return row{telemetry.ResultOverload, 503, true, "", "oncegate is stopping."}
-		}
-		return row{telemetry.ResultUnavailable, 503, true, store, "The store of claims did not answer in time."}
-	case errors.As(err, &signature):
-		if signature.Kind == verify.Unavailable {
-			return row{telemetry.ResultUnavailable, 503, true, request, "What the signature is checked with is out of reach."}
-		}
-		return row{telemetry.ResultUnverified, 401, false, request, "The delivery's signature does not hold."}
-	case errors.As(err, &key):
-		if key.Kind == keyextract.Missing {
-			return row{telemetry.ResultUnkeyed, 422, false, request, "The delivery has no usable event key."}
-		}
-		return row{telemetry.ResultMalformed, 400, false, request, "The delivery can't be read in one certain way."}
 	case errors.Is(err, ErrMethod):
-		return row{telemetry.ResultMalformed, 405, false, request, "This route takes no such method."}
+		return row{telemetry.ResultMalformed, 405, false, request, "This route takes no such method.", nil}
 	case errors.Is(err, ErrTooLarge):
-		return row{telemetry.ResultMalformed, 413, false, request, "The delivery is larger than this route takes."}
-	case errors.Is(err, ErrIncomplete), errors.Is(err, ErrHopNamed), errors.Is(err, ErrTarget):
-		return row{telemetry.ResultMalformed, 400, false, request, "The delivery is malformed or incomplete."}
+		return row{telemetry.ResultMalformed, 413, false, request, "The delivery is larger than this route takes.", nil}
+	case errors.Is(err, ErrIncomplete), errors.Is(err, ErrHopNamed), errors.Is(err, ErrTarget), errors.Is(err, forward.ErrRequestBody):
+		return row{telemetry.ResultMalformed, 400, false, request, "The request is malformed or incomplete.", nil}
 	case errors.Is(err, ErrOverload):
-		return row{telemetry.ResultOverload, 503, true, "", "Too much is in hand."}
-	case errors.Is(err, lock.ErrUnavailable), errors.Is(err, lock.ErrUnfit), errors.Is(err, lock.ErrSealed), errors.Is(err, lock.ErrFenced):
-		return row{telemetry.ResultUnavailable, 503, true, store, "The store of claims did not answer in time."}
+		return row{telemetry.ResultOverload, 503, true, "", "Too much is in hand.", onOverload}
+	case errors.Is(err, ErrStopping):
+		return row{telemetry.ResultOverload, 503, true, "", "oncegate is stopping.", onOverload}
+	case errors.Is(err, ErrBusy):
+		return row{telemetry.ResultBusy, 503, true, "", "Another delivery of this event is being worked on.", nil}
+	case errors.Is(err, ErrSettling):
+		return row{telemetry.ResultSettling, 503, true, "", "The last attempt's outcome is not known yet.", nil}
+	case errors.Is(err, ErrHeld):
+		return row{telemetry.ResultHeld, 503, true, "", "The last attempt's outcome is not known; an operator must decide.", nil}
+	case errors.Is(err, ErrMismatch):
+		return row{telemetry.ResultMismatch, 409, false, request, "This event key was used with another payload.", nil}
+	case errors.Is(err, lock.ErrSealed):
+		// The event is done: to forward it would run it again.
+		return row{telemetry.ResultUnavailable, 503, true, store, "The stored answer can't be read.", nil}
+	case errors.Is(err, ErrStore), errors.Is(err, lock.ErrUnavailable), errors.Is(err, lock.ErrUnfit):
+		return row{telemetry.ResultUnavailable, 503, true, store, "The store of claims did not answer in time.", onStoreOutage}
+	case errors.Is(err, lock.ErrFenced):
+		return row{telemetry.ResultBusy, 503, true, "", "Another delivery of this event took over.", nil}
+	case errors.As(err, &signature) && signature.Kind == verify.Unavailable:
+		return row{telemetry.ResultUnavailable, 503, true, request, "What the signature is checked with is out of reach.", nil}
+	case errors.As(err, &signature):
+		return row{telemetry.ResultUnverified, 401, false, request, "The delivery's signature does not hold.", nil}
+	case errors.As(err, &key) && key.Kind == keyextract.Missing:
+		return row{telemetry.ResultUnkeyed, 422, false, request, "The delivery has no usable event key.", onMissingKey}
+	case errors.As(err, &key):
+		return row{telemetry.ResultMalformed, 400, false, request, "The delivery can't be read in one certain way.", nil}
 	case errors.As(err, &app):
 		return rowOfApp(app)
 	}
-	return row{telemetry.ResultUnavailable, 503, true, store, "The delivery could not be handled now."}
+	return row{telemetry.ResultUnavailable, 503, true, request, "The delivery could not be handled now.", nil}
 }
 
 // rowOfApp is the part of the table for an app that gave no answer.
 func rowOfApp(err *forward.Error) row {
 	switch err.Kind {
 	case forward.Invalid:
-		return row{telemetry.ResultMalformed, 400, false, telemetry.ErrorRequest, "The delivery can't be written as an HTTP request."}
+		return row{telemetry.ResultMalformed, 400, false, telemetry.ErrorRequest, "The request can't be written as HTTP.", nil}
 	case forward.Unreached:
-		return row{telemetry.ResultUnreached, 502, true, telemetry.ErrorRefused, "The app can't be reached."}
+		return row{telemetry.ResultUnreached, 502, true, whyUnreached(err), "The app can't be reached.", nil}
 	case forward.Timeout:
-		return row{telemetry.ResultUnknown, 504, true, telemetry.ErrorTimeout, "The app did not answer in time."}
+		return row{telemetry.ResultUnknown, 504, true, telemetry.ErrorTimeout, "The app did not answer in time.", nil}
 	case forward.Upgraded:
-		return row{telemetry.ResultUnknown, 502, true, telemetry.ErrorUpgraded, "The app switched protocols, which no delivery asks for."}
+		return row{telemetry.ResultUnknown, 502, true, telemetry.ErrorUpgraded, "The app switched protocols unasked.", nil}
 	}
 	if errors.Is(err, context.Canceled) {
-		return row{telemetry.ResultUnknown, 502, true, telemetry.ErrorCanceled, "oncegate is stopping; the app had not answered."}
+		return row{telemetry.ResultUnknown, 502, true, telemetry.ErrorCanceled, "The exchange was cut; the app had not answered.", nil}
 	}
-	return row{telemetry.ResultUnknown, 502, true, telemetry.ErrorBroken, "The app ended the connection without a complete answer."}
+	return row{telemetry.ResultUnknown, 502, true, telemetry.ErrorBroken, "The app ended the connection without a complete answer.", nil}
+}
+
+// whyUnreached tells the ways apart in which an app can't be reached.
+func whyUnreached(err error) telemetry.ErrorClass {
+	var (
+		name   *net.DNSError
+		cert   *tls.CertificateVerificationError
+		record tls.RecordHeaderError
+		alert  tls.AlertError
+		slow   net.Error
+	)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return telemetry.ErrorCanceled
+	case errors.As(err, &name):
+		return telemetry.ErrorDNS
+	case errors.As(err, &cert), errors.As(err, &record), errors.As(err, &alert):
+		return telemetry.ErrorTLS
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
+		return telemetry.ErrorTimeout
+	}
+	return telemetry.ErrorRefused
+}
+
+// classOf is the error's class for figures.
+func classOf(err error) telemetry.ErrorClass {
+	if err == nil {
+		return telemetry.ErrorNone
+	}
+	return rowOf(err).class
+}
+
+// gateway reports whether an answer may be that of a gateway in front of the
+// app, which says so while the app goes on.
+func gateway(status int) bool { return status == 502 || status == 504 }
+
+// statusOn returns the row's status on a route: its provider may understand
+// another better. What is wrong with the method or the size has one name only.
+func (row *row) statusOn(r *route) int {
+	if status, ok := r.Statuses[string(row.word)]; ok && row.status != 405 && row.status != 413 {
+		return status
+	}
+	return row.status
+}
+
+// allow says in a refusal which methods the route takes.
+func (row *row) allow(h http.Header, r *route) {
+	if row.status == 405 {
+		h.Set("Allow", strings.Join(r.Methods, ", "))
+	}
 }
 
 // A problem is a problem document (RFC 9457).
@@ -137,33 +165,19 @@ type problem struct {
 // resultHeader carries the result word on every answer of a route.
 const resultHeader = "Oncegate-Result"
 
-// refuse answers a delivery that failed, by the table and what the route's
-// provider understands, and returns the status.
-func refuse(w http.ResponseWriter, r *route, row row, retryAfter time.Duration) int {
-	status := row.status
-	if r != nil {
-		if s, ok := r.Statuses[string(row.word)]; ok && status != http.StatusMethodNotAllowed && status != http.StatusRequestEntityTooLarge {
-			status = s
-		}
-	}
-	header := w.Header()
-	clear(header)
-	if row.again {
-		header.Set("Retry-After", strconv.Itoa(int(max(1, math.Ceil(retryAfter.Seconds())))))
-	}
-	if status == http.StatusMethodNotAllowed && r != nil {
-		header["Allow"] = r.Methods
-	}
-	header.Set(resultHeader, string(row.word))
-	writeProblem(w, status, row)
-	return status
-}
+// retryAfter is what a sender is told that should come again, where nothing
+// better is known.
+const retryAfter = 5 * time.Second
 
-// writeProblem writes the row as a problem document.
-func writeProblem(w http.ResponseWriter, status int, row row) {
+// write writes the row as a problem document.
+func (row *row) write(w http.ResponseWriter, status int, retryAfter time.Duration) {
 	// Strings and a number always marshal.
 	body, _ := json.Marshal(problem{"about:blank", http.StatusText(status), status, row.say, row.word})
 	header := w.Header()
+	if row.again {
+		header.Set("Retry-After", strconv.Itoa(int(max(1, math.Ceil(retryAfter.Seconds())))))
+	}
+	header.Set(resultHeader, string(row.word))
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("Cache-Control", "no-store")

@@ -3,87 +3,123 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"time"
 
-	"oncegate/internal/delivery"
 	"oncegate/internal/forward"
 	"oncegate/internal/telemetry"
 	"oncegate/lock"
 )
 
-// A reply is how an attempt ended, for the delivery that made it.
+// A reply is what came of forwarding a delivery: an error, or the app's answer.
 type reply struct {
-	err     error // no complete answer came, or none was asked for
-	settled lock.SettleResult
-	// The app's answer, where there is one. Rest is what its body goes on with
-	// where it is too large to be kept; whoever takes the reply reads it to its
-	// end, then calls done.
+	err  error // no complete answer came, or none was asked for
+	sent bool  // false is certain: the app has seen nothing
+
 	status int
 	header http.Header
 	body   []byte
-	rest   io.Reader
-	done   context.CancelFunc
-
-	upstream, settle time.Duration
+	rest   io.Reader // what the body goes on with, where it is too large to keep
 }
 
-// attempt forwards a claimed delivery and settles how that ended. It runs on a
-// goroutine of its own and outlives the sender: the reply is handed over, or, if
-// gone is closed first, what is left of the answer is read to its end.
-func (h *Handler) attempt(ctx context.Context, r *route, d *delivery.Delivery, keys []string, a *lock.Attempt, taken chan<- reply, gone <-chan struct{}) {
-	// The attempt's life ends the exchange at the drain deadline. The sender's
-	// context gives only its values (the trace).
+func (r *reply) succeeded() bool { return r.err == nil && r.status >= 200 && r.status < 300 }
+
+// attempt forwards a claimed delivery, settles how that ended, and answers.
+func (p *passage) attempt(ctx context.Context, a *lock.Attempt, ask *lock.Ask, keys []string) {
+	sender := ctx
+	ctx, cancel := p.r.detached(ctx, a.Context())
+	defer cancel()
+	rep, settled := p.perform(ctx, a, ask, keys)
+	switch {
+	case settled == lock.SettleFenced && !rep.succeeded():
+		p.follow(sender, ask)
+	case rep.err != nil:
+		p.fail(sender, rep.err, retryAfter)
+	case rep.succeeded():
+		p.relay(telemetry.ResultFresh, &rep)
+	default:
+		p.relay(telemetry.ResultFailed, &rep)
+	}
+}
+
+// detached returns the context of an exchange with the app that the sender's
+// leaving doesn't end. What ends it is the route's upstream_timeout, and the end
+// of life.
+func (r *route) detached(ctx, life context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.UpstreamTimeout)
-	stop := context.AfterFunc(a.Context(), cancel)
-	var release context.CancelFunc = func() { stop(); cancel() }
-
-	rep := h.perform(ctx, r, d, keys, a)
-	if rep.rest == nil {
-		release()
-		rep.done = func() {}
-	} else {
-		rep.done = release
-	}
-	select {
-	case taken <- rep:
-	case <-gone:
-		if rep.rest != nil {
-			// A break now changes nothing: the attempt is settled.
-			_ = drain(io.Discard, rep.rest)
-		}
-		rep.done()
-	}
+	stop := context.AfterFunc(life, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
-// perform forwards the delivery once and settles the attempt.
-func (h *Handler) perform(ctx context.Context, r *route, d *delivery.Delivery, keys []string, a *lock.Attempt) (rep reply) {
-	number := a.Number()
-	header := forward.EndToEnd(d.Header)
-	header["Oncegate-Event"] = []string{eventHeader(r.Scope, keys)}
-	header["Oncegate-Attempt"] = []string{strconv.Itoa(number)}
-	ctx, span := h.tel.StartClient(ctx, r.Name, d.Method, number)
-	span.Inject(header)
+// perform forwards the delivery once, and settles the attempt.
+func (p *passage) perform(ctx context.Context, a *lock.Attempt, ask *lock.Ask, keys []string) (rep reply, settled lock.SettleResult) {
+	// This is what a panic leaves: an attempt that has begun is settled whatever
+	// happens, or it would be renewed for ever.
+	ending := lock.Ending{State: lock.StateUnknown, Reason: lock.ReasonBroken}
+	defer func() {
+		start := time.Now()
+		settled = a.Settle(ending)
+		p.out.Settle = time.Since(start)
+	}()
+	header := forward.EndToEnd(p.delivery.Header)
+	header["Oncegate-Event"] = []string{eventHeader(p.r.Scope, keys)}
+	header["Oncegate-Attempt"] = []string{strconv.Itoa(a.Number())}
+	rep = p.send(ctx, header, a.Number(), func() error {
+		err := a.Start()
+		if err != nil && !errors.Is(err, lock.ErrFenced) {
+			err = fmt.Errorf("%w: %w", ErrStore, err)
+		}
+		return err
+	})
+	ending = p.r.ending(&rep, a.Context().Err() != nil)
+	return rep, settled
+}
 
+// send forwards the delivery to the app, once, and reads the answer, as far as
+// it can be kept.
+func (p *passage) send(ctx context.Context, header http.Header, attempt int, before func() error) (rep reply) {
+	ctx, span := p.h.tel.StartClient(ctx, p.r.Name, p.delivery.Method, attempt)
+	span.Inject(header)
 	start := time.Now()
-	answer, err := r.app.Forward(ctx, &forward.Request{
-		Method: d.Method, Target: d.Target, Host: d.Host, Header: header, Body: d.Body,
-		BeforeFirstByte: a.Start,
+	defer func() {
+		p.out.Upstream = time.Since(start)
+		span.End(ctx, rep.status, classOf(rep.err))
+	}()
+	refused := false // by before, so that nothing was sent
+	answer, err := p.r.app.Forward(ctx, &forward.Request{
+		Method: p.delivery.Method, Target: p.delivery.Target, Host: p.delivery.Host,
+		Header: header, Body: p.delivery.Body,
+		BeforeFirstByte: func() error {
+			if before == nil {
+				return nil
+			}
+			err := before()
+			refused = err != nil
+			return err
+		},
 	})
 	if err == nil {
 		rep.status, rep.header = answer.Status, answer.Header
-		rep.body, rep.rest, err = upTo(answer.Body, r.MaxAnswer)
+		p.hold(answer.Length)
+		rep.body, rep.rest, err = upTo(answer.Body, p.r.MaxAnswer)
 	}
-	rep.upstream = time.Since(start)
-	rep.err = err
-	span.End(ctx, rep.status, classOf(err))
-
-	start = time.Now()
-	rep.settled = a.Settle(r.ending(&rep, a.Context().Err() != nil))
-	rep.settle = time.Since(start)
+	var app *forward.Error
+	rep.err, rep.sent = err, !refused && !(errors.As(err, &app) && !app.Sent())
 	return rep
+}
+
+// hold counts an answer among what is in hand. It is not refused: the app has
+// run.
+func (p *passage) hold(length int64) {
+	room := p.r.MaxAnswer
+	if length >= 0 {
+		room = min(room, length)
+	}
+	p.h.hand.hold(room)
+	p.room += room
 }
 
 // upTo reads a body to its end, or to the limit; then rest goes on with it.
@@ -100,38 +136,51 @@ func upTo(body io.ReadCloser, limit int64) (read []byte, rest io.Reader, err err
 
 // ending says what an attempt's end means for its claims.
 func (r *route) ending(rep *reply, cut bool) lock.Ending {
-	var app *forward.Error
 	switch {
-	case rep.err != nil && errors.As(rep.err, &app) && app.Sent():
-		reason := lock.ReasonBroken
-		switch {
-		case cut:
-			reason = lock.ReasonShutdown
-		case app.Kind == forward.Timeout:
-			reason = lock.ReasonTimeout
-		case app.Kind == forward.Upgraded:
-			reason = lock.ReasonUpgraded
-		}
-		return lock.Ending{State: lock.StateUnknown, Reason: reason}
-	case rep.err != nil:
+	case !rep.sent:
 		return lock.Ending{State: lock.StateReleased, Reason: lock.ReasonUnsent}
-	case rep.status >= 200 && rep.status < 300:
-		if rep.rest != nil {
-			return lock.Ending{State: lock.StateDone, Reason: lock.ReasonOversized, Answer: keep(rep.status, rep.header, nil, true)}
-		}
+	case rep.err != nil:
+		return lock.Ending{State: lock.StateUnknown, Reason: whyUnknown(rep.err, cut)}
+	case rep.succeeded() && rep.rest != nil:
+		return lock.Ending{State: lock.StateDone, Reason: lock.ReasonOversized, Answer: keep(rep.status, rep.header, nil, true)}
+	case rep.succeeded():
 		return lock.Ending{State: lock.StateDone, Reason: lock.ReasonAnswered, Answer: keep(rep.status, rep.header, rep.body, false)}
 	case r.UnknownStatuses.Has(rep.status):
-		// A gateway in front of the app says 502 and 504 while the app may go on.
-		ended := rep.status != http.StatusBadGateway && rep.status != http.StatusGatewayTimeout
-		return lock.Ending{State: lock.StateUnknown, Reason: lock.ReasonAnswered, Answered: ended}
+		return lock.Ending{State: lock.StateUnknown, Reason: lock.ReasonAnswered, Answered: !gateway(rep.status)}
 	}
 	return lock.Ending{State: lock.StateReleased, Reason: lock.ReasonAnswered}
 }
 
-// classOf is the error's class for figures.
-func classOf(err error) telemetry.ErrorClass {
-	if err == nil {
-		return telemetry.ErrorNone
+func whyUnknown(err error, cut bool) string {
+	var app *forward.Error
+	switch {
+	case cut:
+		return lock.ReasonShutdown
+	case errors.As(err, &app) && app.Kind == forward.Timeout:
+		return lock.ReasonTimeout
+	case errors.As(err, &app) && app.Kind == forward.Upgraded:
+		return lock.ReasonUpgraded
 	}
-	return rowOf(err).class
+	return lock.ReasonBroken
+}
+
+// relay gives the sender the app's own answer.
+func (p *passage) relay(word telemetry.Result, rep *reply) {
+	p.out.Result, p.out.Status = word, rep.status
+	if err := relay(p.w, p.req.Method, string(word), rep); err != nil {
+		p.out.Error, p.out.Detail = classOf(err), "the app's answer broke off after it was settled"
+		panic(http.ErrAbortHandler) // the sender must see that this is not all
+	}
+}
+
+// follow makes of a delivery whose attempt was fenced a duplicate, for what is
+// left of its wait. It never becomes another attempt.
+func (p *passage) follow(ctx context.Context, ask *lock.Ask) {
+	again := *ask
+	again.Follow = true
+	again.Wait = max(0, p.r.Wait-time.Since(p.arrived))
+	d := p.h.gate.Begin(ctx, &again)
+	if !p.replayed(&d) {
+		p.refuse(refusal(&d, &again), d.RetryAfter)
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"oncegate/internal/config"
 	"oncegate/internal/forward"
@@ -32,8 +31,11 @@ type Handler struct {
 	log        *slog.Logger
 	hand       hand
 	seen       seen
-	retryAfter time.Duration
-	attempts   sync.WaitGroup
+	deliveries sync.WaitGroup
+
+	// life is over when what goes on without a claim is to be cut.
+	life context.Context
+	cut  context.CancelFunc
 
 	// A request takes the table once and keeps to it.
 	table atomic.Pointer[table]
@@ -56,7 +58,6 @@ type route struct {
 	policy             *lock.Policy
 	app                forward.App
 	pass               *pass
-	observed           bool
 	unsignedHandshakes bool
 }
 
@@ -69,9 +70,10 @@ type upstream struct {
 // New returns a Handler. It connects to nothing yet.
 func New(o Options) (*Handler, error) {
 	h := &Handler{
-		gate: o.Gate, tel: o.Telemetry, log: o.Log, retryAfter: 5 * time.Second,
+		gate: o.Gate, tel: o.Telemetry, log: o.Log,
 		apps: make(map[config.Upstream]*upstream),
 	}
+	h.life, h.cut = context.WithCancel(context.Background())
 	return h, h.Reload(o.Config)
 }
 
@@ -89,17 +91,11 @@ func (h *Handler) Reload(c *config.Config) error {
 		t.pass = up.pass
 	}
 	for _, r := range c.Routes {
-		if r.Mode == config.ModeOff {
-			continue
-		}
 		up, err := h.upstream(r.Upstream)
 		if err != nil {
 			return fmt.Errorf("route %s: %w", r.Name, err)
 		}
-		ready := &route{
-			Route: r, namespace: c.Namespace, policy: policyOf(r), app: up.app, pass: up.pass,
-			observed: r.Mode == config.ModeObserve,
-		}
+		ready := &route{Route: r, namespace: c.Namespace, policy: policyOf(r), app: up.app, pass: up.pass}
 		for _, hs := range r.Handshakes {
 			ready.unsignedHandshakes = ready.unsignedHandshakes || hs.Unsigned
 		}
@@ -131,28 +127,30 @@ func (h *Handler) upstream(u config.Upstream) (*upstream, error) {
 // ServeHTTP serves a request by the table that stands when it comes.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	t := h.table.Load()
-	if r, ok := t.routes.match(req.RequestURI); ok && !r.passesBy(req.Method) {
-		h.serveRoute(w, req, t, r)
-		return
-	} else if ok {
+	r, ok := t.routes.match(req.RequestURI)
+	switch {
+	case !ok:
+		h.passThrough(w, req, t.pass)
+	case r.Mode == config.ModeOff, r.passesBy(req.Method):
 		h.passThrough(w, req, r.pass)
-		return
+	default:
+		h.serveRoute(w, req, t, r)
 	}
-	h.passThrough(w, req, t.pass)
 }
 
 // passThrough passes a request on that is no delivery.
 func (h *Handler) passThrough(w http.ResponseWriter, req *http.Request, to *pass) {
 	ctx, span := h.tel.StartServer(req.Context(), req, "")
-	noted := &statusWriter{ResponseWriter: w}
-	defer func() { span.End(ctx, noted.status, telemetry.ErrorNone) }()
+	noted := &noted{ResponseWriter: w}
+	defer func() { span.End(ctx, noted.status, noted.class) }()
 	if to == nil {
-		row := rowOf(&forward.Error{Kind: forward.Unreached, Err: errors.New("no upstream is configured for this path")})
-		refuse(noted, nil, row, h.retryAfter)
+		refusePass(noted, errNoUpstream)
 		return
 	}
 	to.ServeHTTP(noted, req.WithContext(ctx))
 }
+
+var errNoUpstream = &forward.Error{Kind: forward.Unreached, Err: errors.New("no upstream is configured for this path")}
 
 // passFailed counts an exchange with the app that failed on pass-through.
 func (h *Handler) passFailed(req *http.Request, err error) {
@@ -172,12 +170,11 @@ func (h *Handler) InHand() (deliveries, bytes int64) {
 	return h.hand.deliveries.Load(), h.hand.bytes.Load()
 }
 
-// Wait returns when no attempt is under way any more. The Gate must have been
-// closed, or attempts may go on to begin.
-func (h *Handler) Wait() { h.attempts.Wait() }
-
-// CloseTunnels ends upgraded connections, which no http.Server waits for.
-func (h *Handler) CloseTunnels() {
+// Cut ends what nobody else ends when the time to drain is over: upgraded
+// connections, and deliveries that were forwarded without a claim. Attempts are
+// the Gate's to cut.
+func (h *Handler) Cut() {
+	h.cut()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, up := range h.apps {
@@ -185,10 +182,12 @@ func (h *Handler) CloseTunnels() {
 	}
 }
 
-// Close closes the connections to all apps. To be called when nothing is served
-// any more.
+// Close waits for the deliveries that are still under way, and closes the
+// connections to all apps. To be called when Gate and server are closed, so that
+// no delivery has anything to wait for.
 func (h *Handler) Close() error {
-	h.CloseTunnels()
+	h.Cut()
+	h.deliveries.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var errs []error

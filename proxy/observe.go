@@ -1,37 +1,43 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"oncegate/internal/telemetry"
+	"oncegate/keyextract"
 	"oncegate/lock"
 )
 
-// observe forwards a delivery as if there were no route, and says what it saw.
+// observe passes a delivery on as if there were no route, and says what it saw
+// go by.
 func (p *passage) observe(ctx context.Context) {
-	switch err := p.read(); {
-	case err == nil:
-		p.look(ctx)
-	case errors.Is(err, ErrIncomplete):
-		p.fail(err)
-		return
-	default:
-		p.out.Detail = err.Error()
+	seen := &watched{ReadCloser: p.req.Body, hand: &p.h.hand, length: p.req.ContentLength, most: p.r.MaxBody}
+	var body io.ReadCloser = seen
+	if p.req.ContentLength == 0 {
+		body = http.NoBody
 	}
-	p.passOn(telemetry.ResultObserved)
+	defer func() { // also when an answer that broke off ends the handler
+		if whole, ok := seen.end(); ok {
+			p.look(ctx, whole)
+		} else {
+			p.out.Detail = "the body was not seen whole"
+		}
+		seen.giveBack()
+	}()
+	p.through(ctx, body, telemetry.ResultObserved, false)
 }
 
 // look notes what enforcing would have seen.
-func (p *passage) look(ctx context.Context) {
+func (p *passage) look(ctx context.Context, body []byte) {
+	ctx = context.WithoutCancel(ctx)
+	p.delivery = deliver(p.t.config, p.req, body, p.arrived)
+	p.doc = keyextract.Parse(p.delivery)
 	if p.r.Verifier != nil {
 		if err := p.r.Verifier.Verify(ctx, p.delivery); err != nil {
-			p.out.Error, p.out.Detail = rowOf(err).class, err.Error()
+			p.wouldFail(err)
 			return
 		}
 	}
@@ -40,107 +46,84 @@ func (p *passage) look(ctx context.Context) {
 	}
 	values, err := p.r.Rules.Extract(p.doc)
 	if err != nil {
-		p.out.Error, p.out.Detail = rowOf(err).class, err.Error()
+		p.wouldFail(err)
 		return
 	}
 	if len(values.Keys) == 0 {
-		return
+		return // the route has tags and no key
 	}
 	p.out.Key = values.Keys[0]
 	p.out.Age, p.out.Duplicate = p.h.seen.note(lock.KeyOf(p.r.namespace, p.r.Scope, p.out.Key))
 }
 
-// passOn forwards the delivery without a claim: what was read of the body and
-// what is still to come, streamed, once. The app's answer is the sender's. It
-// goes on when the sender hangs up, as an attempt does.
-func (p *passage) passOn(word telemetry.Result) {
-	p.out.Result = word
-	req := p.req.WithContext(context.WithoutCancel(p.req.Context()))
-	if p.delivery != nil && p.complete() {
-		// An exact length, since PHP-FPM drops what has none.
-		req.ContentLength = int64(len(p.body.bytes))
-		req.TransferEncoding = nil
+func (p *passage) wouldFail(err error) {
+	if p.out.Error == telemetry.ErrorNone {
+		p.out.Error = rowOf(err).class
 	}
-	if len(p.body.bytes) > 0 {
-		req.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(p.body.bytes), p.req.Body), p.req.Body}
-	}
-	req.Header = p.req.Header.Clone()
-	req.Header.Del("Upgrade")
-	w := &statusWriter{ResponseWriter: p.w, word: string(word)}
-	defer func() { p.out.Status = w.status }()
-	p.r.pass.ServeHTTP(w, req)
+	p.out.Detail = err.Error()
 }
 
-// complete reports whether the whole body is in hand.
-func (p *passage) complete() bool {
-	var one [1]byte
-	n, err := p.req.Body.Read(one[:])
-	if n > 0 {
-		p.body.bytes = append(p.body.bytes, one[0])
-	}
-	return n == 0 && err == io.EOF
+// A watched is a body that keeps what is read of it, as far as there is room to
+// spare.
+type watched struct {
+	io.ReadCloser
+	hand         *hand
+	length, most int64
+
+	// An exchange may be over while the body is still being read.
+	mu   sync.Mutex // guards what follows
+	body []byte
+	room int64
+	lost bool // nothing is kept any more
+	eof  bool
 }
 
-// A statusWriter notes the status that is written, and puts the result word on
-// the answer of a route.
-type statusWriter struct {
-	http.ResponseWriter
-	word   string // empty: not a route's
-	status int
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.ReadCloser.Read(b)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.eof = w.eof || err == io.EOF
+	switch {
+	case w.lost:
+	case int64(len(w.body)+n) > w.most, !w.makeRoom(len(w.body) + n):
+		w.lose()
+	default:
+		w.body = append(w.body, b[:n]...)
+	}
+	return n, err
 }
 
-// Unwrap lets http.ResponseController reach what the writer wraps.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *statusWriter) WriteHeader(status int) {
-	if status >= 200 || status == http.StatusSwitchingProtocols {
-		w.status = status
-		if w.word != "" {
-			w.Header().Set(resultHeader, w.word)
-		}
+// makeRoom makes the body able to grow to size.
+func (w *watched) makeRoom(size int) bool {
+	if size <= cap(w.body) {
+		return true
 	}
-	w.ResponseWriter.WriteHeader(status)
+	size = max(size, 2*cap(w.body), firstRoom)
+	if !w.hand.spare(int64(size - cap(w.body))) {
+		return false
+	}
+	w.room += int64(size - cap(w.body))
+	w.body = append(make([]byte, 0, size), w.body...)
+	return true
 }
 
-func (w *statusWriter) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
-	}
-	return w.ResponseWriter.Write(b)
+func (w *watched) lose() {
+	w.hand.giveBack(w.room)
+	w.lost, w.body, w.room = true, nil, 0
 }
 
-// maxSeen bounds the memory of observed events.
-const maxSeen = 1 << 16
-
-// seen remembers when observed events were seen first: the last maxSeen of
-// them. It is safe for concurrent use.
-type seen struct {
-	mu    sync.Mutex // guards what follows
-	first map[lock.Key]time.Time
-	order []lock.Key // a ring
-	next  int
+// end ends the keeping, and returns the body if it was seen whole.
+func (w *watched) end() (body []byte, whole bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	whole = !w.lost && (w.eof || int64(len(w.body)) == w.length)
+	w.lost = true
+	return w.body, whole
 }
 
-// note remembers an event. It reports how long ago it was first seen, if it was.
-func (s *seen) note(k lock.Key) (age time.Duration, again bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if first, ok := s.first[k]; ok {
-		return time.Since(first), true
-	}
-	if s.first == nil {
-		s.first = make(map[lock.Key]time.Time)
-	}
-	if len(s.order) < maxSeen {
-		s.order = append(s.order, k)
-	} else {
-		delete(s.first, s.order[s.next])
-		s.order[s.next] = k
-		s.next = (s.next + 1) % maxSeen
-	}
-	s.first[k] = time.Now()
-	return 0, false
+// giveBack gives back the room of a body that has been looked at.
+func (w *watched) giveBack() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lose()
 }

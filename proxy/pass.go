@@ -71,7 +71,7 @@ type inboundKey struct{}
 
 func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !passable(r) {
-		refusePass(w, http.StatusBadRequest, "malformed", "This request target can't be passed on.")
+		refusePass(w, ErrTarget)
 		return
 	}
 	if r.ContentLength != 0 {
@@ -163,7 +163,11 @@ func (p *pass) modify(resp *http.Response) error {
 		return nil
 	}
 	asIs(in.w.Header()) // a 1xx answer may have cleared it
-	resp.Body = &outboundBody{resp.Body, func(err error) { p.tell(in.r, err) }}
+	resp.Body = &outboundBody{resp.Body, func(err error) {
+		row := rowOf(err)
+		note(in.w, &row)
+		p.tell(in.r, err)
+	}}
 	return nil
 }
 
@@ -188,22 +192,14 @@ func (p *pass) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if in, ok := r.Context().Value(inboundKey{}).(*inbound); ok {
 		r = in.r
 	}
+	var known *forward.Error
+	if !errors.As(err, &known) {
+		// ReverseProxy's own: the app may have seen the request.
+		err = &forward.Error{Kind: forward.Broken, Err: err}
+	}
 	p.tell(r, err)
 	clear(w.Header())
-	switch {
-	case r.Context().Err() != nil: // nobody is left to read this
-		refusePass(w, http.StatusBadGateway, "unreached", "The client went away.")
-	case errors.Is(err, forward.ErrRequestBody):
-		refusePass(w, http.StatusBadRequest, "malformed", "The request's body ended early or can't be read.")
-	case errors.Is(err, forward.ErrLengthRequired):
-		refusePass(w, http.StatusLengthRequired, "malformed", "This app needs a request with a Content-Length.")
-	case unwritable(err):
-		refusePass(w, http.StatusBadRequest, "malformed", "This request can't be put into the app's protocol.")
-	case sent(err):
-		refusePass(w, http.StatusBadGateway, "unknown", "The app ended the connection without a complete answer.")
-	default:
-		refusePass(w, http.StatusBadGateway, "unreached", "The app can't be reached.")
-	}
+	refusePass(w, err)
 }
 
 func (p *pass) tell(r *http.Request, err error) {
@@ -212,16 +208,18 @@ func (p *pass) tell(r *http.Request, err error) {
 	}
 }
 
-// sent reports whether the app may have seen the request. Only forward's word
-// for it counts as no.
-func sent(err error) bool {
-	var fe *forward.Error
-	return !errors.As(err, &fe) || fe.Sent()
+// refusePass answers what can't be passed on, by the table.
+func refusePass(w http.ResponseWriter, err error) {
+	row := rowOf(err)
+	note(w, &row)
+	row.write(w, row.status, retryAfter)
 }
 
-func unwritable(err error) bool {
-	var fe *forward.Error
-	return errors.As(err, &fe) && fe.Kind == forward.Invalid
+// note lets the writer know why its answer is what it is.
+func note(w http.ResponseWriter, row *row) {
+	if w, ok := w.(*noted); ok {
+		w.failed(row)
+	}
 }
 
 // copyBuffers is what ReverseProxy copies answers through.

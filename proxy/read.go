@@ -1,9 +1,6 @@
 package proxy
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -11,68 +8,61 @@ import (
 
 	"oncegate/internal/config"
 	"oncegate/internal/delivery"
+	"oncegate/keyextract"
 )
 
 const (
 	// bodyTime bounds how long a sender may take to send a delivery's body.
 	bodyTime = 30 * time.Second
-	// Room is taken in steps of this size, so that a body of unknown length
-	// takes no more than it needs.
-	bodyStep = 64 << 10
+	// A body takes no more room than twice what has come of it, whatever length
+	// was announced, and this much at first.
+	firstRoom = 8 << 10
 )
 
-// A body is a delivery's body while it is in hand.
-type body struct {
-	bytes []byte
-	taken int64 // of the hand's bytes
+// read reads the whole body, and makes the delivery of it. With an error it
+// keeps what it has read, so that the delivery can still be passed on.
+func (p *passage) read() error {
+	control := http.NewResponseController(p.w)
+	// An error says that this connection has no deadlines; then the server's own
+	// hold.
+	_ = control.SetReadDeadline(p.arrived.Add(bodyTime))
+	err := p.readBody(p.req.Body, p.req.ContentLength, p.r.MaxBody)
+	_ = control.SetReadDeadline(time.Time{})
+	p.whole = err == nil
+	p.delivery = deliver(p.t.config, p.req, p.body, p.arrived)
+	p.doc = keyextract.Parse(p.delivery)
+	return err
 }
 
-// read reads the whole body. With an error it returns what it has read, so
-// that the delivery can still be passed on.
-func (h *Handler) read(w http.ResponseWriter, req *http.Request, most int64) (b body, err error) {
-	if req.ContentLength > most {
-		return b, ErrTooLarge
+// readBody reads a body of the length given, or of at most `most` bytes where
+// the length is not known.
+func (p *passage) readBody(from io.Reader, length, most int64) error {
+	limit := length
+	if length < 0 {
+		limit = most + 1
 	}
-	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(bodyTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return b, fmt.Errorf("%w: %w", ErrIncomplete, err)
-	}
-	defer func() {
-		// Where it can't be set it can't be reset either; the server sets its own
-		// for the next request.
-		_ = control.SetReadDeadline(time.Time{})
-	}()
-	if n := req.ContentLength; n >= 0 {
-		if !h.hand.grow(n) {
-			return b, ErrOverload
+	for int64(len(p.body)) < limit {
+		if len(p.body) == cap(p.body) {
+			size := min(max(2*int64(cap(p.body)), firstRoom), limit)
+			if !p.h.hand.grow(size - int64(cap(p.body))) {
+				return ErrOverload
+			}
+			p.room += size - int64(cap(p.body))
+			p.body = append(make([]byte, 0, size), p.body...)
 		}
-		b.taken = n
-		b.bytes = make([]byte, n)
-		n, err := io.ReadFull(req.Body, b.bytes)
-		b.bytes = b.bytes[:n]
-		if err != nil && b.taken > 0 {
-			return b, ErrIncomplete
+		n, err := from.Read(p.body[len(p.body):cap(p.body)])
+		p.body = p.body[:len(p.body)+n]
+		if err == io.EOF && (length < 0 || int64(len(p.body)) == length) {
+			break
 		}
-		return b, nil
-	}
-	var buf bytes.Buffer
-	for {
-		if !h.hand.grow(bodyStep) {
-			b.bytes = buf.Bytes()
-			return b, ErrOverload
-		}
-		b.taken += bodyStep
-		n, err := io.CopyN(&buf, req.Body, bodyStep)
-		b.bytes = buf.Bytes()
-		switch {
-		case int64(buf.Len()) > most:
-			return b, ErrTooLarge
-		case err == io.EOF:
-			return b, nil
-		case err != nil || n < bodyStep:
-			return b, ErrIncomplete
+		if err != nil {
+			return ErrIncomplete
 		}
 	}
+	if int64(len(p.body)) > most {
+		return ErrTooLarge
+	}
+	return nil
 }
 
 // deliver makes the delivery of a request whose body has been read.

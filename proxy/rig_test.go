@@ -120,7 +120,6 @@ func newRig(t *testing.T, a *app, store *memlock.Store, yaml string) *rig {
 		r.front.Close()
 		ctx := t.Context()
 		_ = r.gate.Close(ctx)
-		h.Wait()
 		if err := h.Close(); err != nil {
 			t.Error(err)
 		}

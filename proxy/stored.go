@@ -72,27 +72,27 @@ func bodyAllowed(status int) bool {
 // relay writes the app's own answer: what was read of its body, then the rest.
 // Its error says that the answer broke off, which the sender must be able to
 // tell.
-func relay(w http.ResponseWriter, word string, status int, header http.Header, body []byte, rest io.Reader) error {
+func relay(w http.ResponseWriter, method, word string, rep *reply) error {
 	h := w.Header()
 	clear(h)
 	asIs(h)
-	for name, values := range header {
+	for name, values := range rep.header {
 		h[name] = values
 	}
 	h.Set(resultHeader, word)
-	if rest == nil && bodyAllowed(status) {
-		h.Set("Content-Length", strconv.Itoa(len(body)))
+	if rep.rest == nil && bodyAllowed(rep.status) && method != http.MethodHead {
+		h.Set("Content-Length", strconv.Itoa(len(rep.body)))
 	}
-	w.WriteHeader(status)
-	_, err := w.Write(body)
-	if rest == nil {
+	w.WriteHeader(rep.status)
+	_, err := w.Write(rep.body)
+	if rep.rest == nil {
 		return nil // all there is was written, or the sender is gone
 	}
 	if err == nil {
 		flush := http.NewResponseController(w)
 		_ = flush.Flush() // can't be told apart from the sender's being gone
 	}
-	return drain(w, rest)
+	return drain(w, rep.rest)
 }
 
 // drain copies what is left of the app's answer to its end, also when nobody

@@ -1,12 +1,13 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
 
+	"oncegate/internal/config"
 	"oncegate/internal/delivery"
 	"oncegate/internal/forward"
 	"oncegate/internal/telemetry"
@@ -23,74 +24,80 @@ type passage struct {
 	req     *http.Request
 	arrived time.Time
 
-	body     body
-	lent     bool // an attempt holds the body, and gives its room back
+	room     int64  // taken of the hand's bytes, to be given back
+	body     []byte // what was read of it
+	whole    bool   // and that is all
 	doc      *keyextract.Document
 	delivery *delivery.Delivery
 	out      telemetry.Outcome
 }
 
-// serveRoute takes a delivery all its way.
+// serveRoute takes a delivery all its way. It returns when all is done, also
+// when the sender has left long before.
 func (h *Handler) serveRoute(w http.ResponseWriter, req *http.Request, t *table, r *route) {
+	h.deliveries.Add(1)
+	defer h.deliveries.Done()
+	ctx, span := h.tel.StartServer(req.Context(), req, r.Name)
 	p := &passage{h: h, t: t, r: r, w: w, req: req, arrived: time.Now()}
 	p.out = telemetry.Outcome{Route: r.Name, Provider: r.Provider, Scope: r.Scope}
-	ctx, span := h.tel.StartServer(req.Context(), req, r.Name)
 	defer func() {
 		p.out.Total = time.Since(p.arrived)
+		if ctx.Err() != nil {
+			// Nobody was left to answer.
+			p.out.Status, p.out.Error = 0, cmp.Or(p.out.Error, telemetry.ErrorCanceled)
+		}
 		h.tel.Record(context.WithoutCancel(ctx), p.out)
 		span.End(ctx, p.out.Status, p.out.Error)
 	}()
-	if !h.hand.take() {
-		p.fail(ErrOverload)
-		return
-	}
-	defer func() {
-		if !p.lent {
-			h.hand.drop(p.body.taken)
-		}
-	}()
-	if r.observed {
+	if r.Mode == config.ModeObserve {
 		p.observe(ctx)
 		return
 	}
+	answer := newPatient(w)
+	defer answer.done()
+	p.w = answer
+	if err := admit(r, req); err != nil {
+		p.refuse(err, retryAfter)
+		return
+	}
+	if !h.hand.take() {
+		p.fail(ctx, ErrOverload, retryAfter)
+		return
+	}
+	defer func() { h.hand.drop(p.room) }()
 	p.enforce(ctx)
 }
 
 // enforce is the way of a delivery on an enforced route.
 func (p *passage) enforce(ctx context.Context) {
 	r := p.r
-	if err := admit(r, p.req); err != nil {
-		p.fail(err)
-		return
-	}
 	if err := p.read(); err != nil {
-		p.fail(err)
+		p.fail(ctx, err, retryAfter)
 		return
 	}
 	if p.unsignedHandshake() {
-		p.passOn(telemetry.ResultHandshake)
+		p.unclaimed(ctx, telemetry.ResultHandshake)
 		return
 	}
 	if r.Verifier != nil {
 		if err := r.Verifier.Verify(ctx, p.delivery); err != nil {
-			p.fail(err)
+			p.refuse(err, retryAfter)
 			return
 		}
 	}
 	if p.handshake() {
-		p.passOn(telemetry.ResultHandshake)
+		p.unclaimed(ctx, telemetry.ResultHandshake)
 		return
 	}
 	values, err := r.Rules.Extract(p.doc)
 	if err != nil {
-		p.fail(err)
+		p.fail(ctx, err, retryAfter)
 		return
 	}
 	if err := p.withoutNamed(ctx, values); err != nil {
-		p.fail(err)
+		p.refuse(err, retryAfter)
 		return
 	}
-	p.out.Key = values.Keys[0]
 	p.claim(ctx, values)
 }
 
@@ -114,63 +121,47 @@ func (p *passage) withoutNamed(ctx context.Context, values keyextract.Values) er
 	return nil
 }
 
-// read reads the body and makes the delivery of it.
-func (p *passage) read() (err error) {
-	p.body, err = p.h.read(p.w, p.req, p.r.MaxBody)
-	p.delivery = deliver(p.t.config, p.req, p.body.bytes, p.arrived)
-	p.doc = keyextract.Parse(p.delivery)
-	return err
-}
-
 // claim asks the Gate and does what it says.
 func (p *passage) claim(ctx context.Context, values keyextract.Values) {
 	ask := p.r.question(p.delivery, values)
 	start := time.Now()
-	d := p.h.gate.Begin(p.req.Context(), ask)
+	d := p.h.gate.Begin(ctx, ask)
 	p.claimed(&d, time.Since(start))
-	if d.Verdict != lock.Run {
-		p.decided(&d)
-		return
+	if d.Record.Text != "" && len(values.Keys) == 1 {
+		values.Keys[0] = d.Record.Text // a guard may have made it another event's
 	}
-	taken, gone := make(chan reply), make(chan struct{})
-	defer close(gone)
-	p.lent = true
-	p.h.attempts.Go(func() {
-		defer p.h.hand.drop(p.body.taken)
-		p.h.attempt(ctx, p.r, p.delivery, values.Keys, d.Attempt, taken, gone)
-	})
-	select {
-	case rep := <-taken:
-		p.reply(&rep, ask)
-	case <-p.req.Context().Done():
-		// The attempt goes on without its sender, who gets its answer next time.
-		p.out.Result, p.out.Error = telemetry.ResultUnknown, telemetry.ErrorCanceled
-		p.out.Detail = "the sender hung up; the attempt goes on"
+	p.out.Key = values.Keys[0]
+	switch {
+	case d.Verdict == lock.Run:
+		p.attempt(ctx, d.Attempt, ask, values.Keys)
+	case !p.replayed(&d):
+		p.fail(ctx, refusal(&d, ask), d.RetryAfter)
 	}
 }
 
 // claimed notes what the Gate said.
 func (p *passage) claimed(d *lock.Decision, took time.Duration) {
-	p.out.Differs = d.Differs
-	p.out.Attempt = d.Record.Attempt
-	p.out.Duplicate = d.Verdict != lock.Run && d.Record.Exists()
-	p.out.Age = d.Record.FirstSeen
 	if d.Waited {
 		p.out.Waited = took
 	} else {
 		p.out.Claim = took
 	}
+	p.out.Differs = d.Differs
+	p.out.Attempt = d.Record.Attempt
+	p.out.Duplicate = d.Record.Exists()
 	if d.Attempt != nil {
 		p.out.Attempt, p.out.SecondRun = d.Attempt.Number(), d.Attempt.SecondRun()
 		p.out.Duplicate = p.out.Attempt > 1
 	}
+	if p.out.Duplicate {
+		p.out.Age = d.Record.FirstSeen
+	}
 }
 
-// decided answers a delivery that is no attempt.
-func (p *passage) decided(d *lock.Decision) {
+// replayed answers a delivery from the stored answer, if that is the decision.
+func (p *passage) replayed(d *lock.Decision) bool {
 	if d.Verdict != lock.Replay {
-		p.failAfter(&verdictError{d.Verdict, d.Err}, d.RetryAfter)
-		return
+		return false
 	}
 	p.out.Result = telemetry.ResultReplay
 	if d.Waited {
@@ -178,68 +169,36 @@ func (p *passage) decided(d *lock.Decision) {
 	}
 	p.out.Status, p.out.Stub = d.Answer.Status, d.Answer.Stub
 	replay(p.w, string(p.out.Result), d.Answer)
+	return true
 }
 
-// reply answers the delivery whose attempt has ended.
-func (p *passage) reply(rep *reply, ask *lock.Ask) {
-	defer rep.done()
-	p.out.Upstream, p.out.Settle = rep.upstream, rep.settle
-	succeeded := rep.err == nil && rep.status >= 200 && rep.status < 300
-	if rep.settled == lock.SettleFenced && !succeeded {
-		p.follow(ask)
+// fail refuses a delivery of which nothing was sent, unless the route would
+// rather have it forwarded without a claim.
+func (p *passage) fail(ctx context.Context, err error, retryAfter time.Duration) {
+	if row := rowOf(err); row.unless == nil || !row.unless(p.r) {
+		p.refuse(err, retryAfter)
 		return
 	}
-	if rep.err != nil {
-		p.fail(rep.err)
-		return
-	}
-	p.out.Result, p.out.Status = telemetry.ResultFailed, rep.status
-	if succeeded {
-		p.out.Result = telemetry.ResultFresh
-	}
-	if err := relay(p.w, string(p.out.Result), rep.status, rep.header, rep.body, rep.rest); err != nil {
-		p.out.Error, p.out.Detail = classOf(err), "the app's answer broke off after it was settled"
-		panic(http.ErrAbortHandler) // the sender must see that this is not all
-	}
-}
-
-// follow makes of a delivery whose attempt was fenced a duplicate, for what is
-// left of its wait. It never becomes another attempt.
-func (p *passage) follow(ask *lock.Ask) {
-	again := *ask
-	again.Follow = true
-	again.Wait = max(0, p.r.Wait-time.Since(p.arrived))
-	d := p.h.gate.Begin(p.req.Context(), &again)
-	p.decided(&d)
-}
-
-// fail answers a delivery that failed, by the table.
-func (p *passage) fail(err error) { p.failAfter(err, p.h.retryAfter) }
-
-func (p *passage) failAfter(err error, retryAfter time.Duration) {
-	row := rowOf(err)
-	if p.forwards(row.word, err) {
-		p.passOn(telemetry.ResultUnclaimed)
-		return
-	}
-	p.out.Result, p.out.Error = row.word, row.class
 	p.out.Detail = err.Error()
-	p.out.Status = refuse(p.w, p.r, row, retryAfter)
+	if p.whole {
+		p.unclaimed(ctx, telemetry.ResultUnclaimed)
+		return
+	}
+	p.stream(ctx)
 }
 
-// forwards reports whether the route would rather have a delivery forwarded
-// without a claim than refused for this: what its sender never sends again must
-// not be lost.
-func (p *passage) forwards(word telemetry.Result, err error) bool {
-	switch word {
-	case telemetry.ResultUnkeyed:
-		return p.r.OnMissingKey == "forward"
-	case telemetry.ResultOverload:
-		var stopping *verdictError
-		return p.r.OnOverload == "forward" || errors.As(err, &stopping) && p.r.OnStoreOutage == "forward"
-	case telemetry.ResultUnavailable:
-		var gate *verdictError
-		return p.r.OnStoreOutage == "forward" && errors.As(err, &gate)
+// refuse answers a delivery that failed, by the table.
+func (p *passage) refuse(err error, retryAfter time.Duration) {
+	row := rowOf(err)
+	header := p.w.Header()
+	clear(header)
+	if !p.whole && p.req.ContentLength != 0 {
+		// Else the server would wait for the rest of the body before it lets the
+		// answer out.
+		header.Set("Connection", "close")
 	}
-	return false
+	row.allow(header, p.r)
+	p.out.Result, p.out.Error, p.out.Detail = row.word, row.class, err.Error()
+	p.out.Status = row.statusOn(p.r)
+	row.write(p.w, p.out.Status, retryAfter)
 }

@@ -30,9 +30,8 @@ func (s *service) stop() error {
 	go func() { shut <- s.public.Shutdown(ctx) }()
 	owed := s.gate.Close(ctx)
 	// Every attempt has been settled, or cut and settled as unknown.
-	s.handler.Wait()
 	err := <-shut
-	s.handler.CloseTunnels()
+	s.handler.Cut()
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.log.Warn("the time to drain is over; what is left is cut", "drain_timeout", c.DrainTimeout.String())
 		err = s.closePublic()

@@ -50,6 +50,7 @@ var (
 	// to be read ahead for an app that must be told its length.
 	ErrLengthRequired = errors.New("the body's length has to be said for this app")
 
+	errNotHTTP      = errors.New("the answer is not HTTP")
 	errHeadTooLarge = errors.New("the answer's head is too large")
 	errInterim      = errors.New("too many 1xx answers")
 	errStatus       = errors.New("a status below 100")

@@ -2,6 +2,7 @@ package forward
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -77,7 +78,7 @@ func (http1) readAnswer(x *exchange, o *outgoing) (*http.Response, error) {
 			if c.limit == 0 {
 				err = errHeadTooLarge
 			}
-			return nil, err
+			return nil, unquoted(err)
 		}
 		switch status := resp.StatusCode; {
 		case status >= 200 || status == http.StatusSwitchingProtocols && o.upgrades():
@@ -99,4 +100,14 @@ func (http1) readAnswer(x *exchange, o *outgoing) (*http.Response, error) {
 			return nil, errInterim
 		}
 	}
+}
+
+// unquoted returns an error in reading an answer's head without what the app
+// wrote: net/http's errors about that quote it.
+func unquoted(err error) error {
+	var socket net.Error
+	if errors.As(err, &socket) || err == io.EOF || err == io.ErrUnexpectedEOF || err == errHeadTooLarge {
+		return err
+	}
+	return errNotHTTP
 }

@@ -1,0 +1,33 @@
+package proxy
+
+import (
+	"net/http"
+	"time"
+)
+
+// answerTime bounds how long a sender may take nothing of an answer, before it
+// counts as gone.
+const answerTime = 30 * time.Second
+
+// A patient is a ResponseWriter whose patience with the sender ends: one that
+// reads no answer must not stay in hand.
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func newPatient(w http.ResponseWriter) *patient {
+	return &patient{w, http.NewResponseController(w)}
+}
+
+// Unwrap is for http.ResponseController.
+func (w *patient) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *patient) Write(b []byte) (int, error) {
+	// An error says that this connection has no deadlines.
+	_ = w.control.SetWriteDeadline(time.Now().Add(answerTime))
+	return w.ResponseWriter.Write(b)
+}
+
+// done leaves the connection as it was, for its next request.
+func (w *patient) done() { _ = w.control.SetWriteDeadline(time.Time{}) }
