@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"oncegate/internal/config"
 	"oncegate/internal/forward"
@@ -32,6 +33,10 @@ type Handler struct {
 	hand       hand
 	seen       seen
 	deliveries sync.WaitGroup
+
+	// bodyTime bounds how long a sender may take to send a delivery's body,
+	// answerTime how long it may take nothing of its answer.
+	bodyTime, answerTime time.Duration
 
 	// life is over when what goes on without a claim is to be cut.
 	life context.Context
@@ -71,6 +76,7 @@ type upstream struct {
 func New(o Options) (*Handler, error) {
 	h := &Handler{
 		gate: o.Gate, tel: o.Telemetry, log: o.Log,
+		bodyTime: 30 * time.Second, answerTime: 30 * time.Second,
 		apps: make(map[config.Upstream]*upstream),
 	}
 	h.life, h.cut = context.WithCancel(context.Background())

@@ -5,19 +5,16 @@ import (
 	"time"
 )
 
-// answerTime bounds how long a sender may take nothing of an answer, before it
-// counts as gone.
-const answerTime = 30 * time.Second
-
 // A patient is a ResponseWriter whose patience with the sender ends: one that
 // reads no answer must not stay in hand.
 type patient struct {
 	http.ResponseWriter
-	control *http.ResponseController
+	control  *http.ResponseController
+	patience time.Duration // with each write
 }
 
-func newPatient(w http.ResponseWriter) *patient {
-	return &patient{w, http.NewResponseController(w)}
+func newPatient(w http.ResponseWriter, patience time.Duration) *patient {
+	return &patient{w, http.NewResponseController(w), patience}
 }
 
 // Unwrap is for http.ResponseController.
@@ -25,7 +22,7 @@ func (w *patient) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *patient) Write(b []byte) (int, error) {
 	// An error says that this connection has no deadlines.
-	_ = w.control.SetWriteDeadline(time.Now().Add(answerTime))
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.patience))
 	return w.ResponseWriter.Write(b)
 }
 

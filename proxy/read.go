@@ -11,13 +11,9 @@ import (
 	"oncegate/keyextract"
 )
 
-const (
-	// bodyTime bounds how long a sender may take to send a delivery's body.
-	bodyTime = 30 * time.Second
-	// A body takes no more room than twice what has come of it, whatever length
-	// was announced, and this much at first.
-	firstRoom = 8 << 10
-)
+// A body takes no more room than twice what has come of it, whatever length was
+// announced, and this much at first.
+const firstRoom = 8 << 10
 
 // read reads the whole body, and makes the delivery of it. With an error it
 // keeps what it has read, so that the delivery can still be passed on.
@@ -25,7 +21,7 @@ func (p *passage) read() error {
 	control := http.NewResponseController(p.w)
 	// An error says that this connection has no deadlines; then the server's own
 	// hold.
-	_ = control.SetReadDeadline(p.arrived.Add(bodyTime))
+	_ = control.SetReadDeadline(p.arrived.Add(p.h.bodyTime))
 	err := p.readBody(p.req.Body, p.req.ContentLength, p.r.MaxBody)
 	_ = control.SetReadDeadline(time.Time{})
 	p.whole = err == nil

@@ -2,11 +2,13 @@ package proxy_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -21,134 +23,227 @@ import (
 	"oncegate/internal/telemetry"
 	"oncegate/lock"
 	"oncegate/lock/memlock"
+	"oncegate/lock/sqlitelock"
 	"oncegate/proxy"
 )
 
-// An app records what reaches it and answers as it is told.
-type app struct {
-	*httptest.Server
-	mu      sync.Mutex
-	hits    []hit
-	handler http.HandlerFunc // nil: 200 with a body of its own
+// A store is both halves of one.
+type store interface {
+	lock.Store
+	lock.Catalog
 }
 
-// A hit is one request as the app saw it.
-type hit struct {
-	method, target, host string
-	header               http.Header
-	length               int64
-	body                 []byte
+// onStores runs a test on each kind of store. Open returns an empty one.
+func onStores(t *testing.T, test func(t *testing.T, open func(*testing.T) store)) {
+	kinds := []struct {
+		name string
+		open func(*testing.T) store
+	}{
+		{"memlock", func(*testing.T) store { return memlock.New() }},
+		{"sqlitelock", func(t *testing.T) store {
+			s := sqlitelock.Open(filepath.Join(t.TempDir(), "claims.db"), sqlitelock.Options{})
+			t.Cleanup(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return s
+		}},
+	}
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) { test(t, kind.open) })
+	}
 }
-
-func newApp(t *testing.T) *app {
-	a := &app{}
-	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Errorf("the app can't read the body: %v", err)
-		}
-		a.mu.Lock()
-		a.hits = append(a.hits, hit{r.Method, r.RequestURI, r.Host, r.Header, r.ContentLength, body})
-		n, handler := len(a.hits), a.handler
-		a.mu.Unlock()
-		if handler != nil {
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			handler(w, r)
-			return
-		}
-		fmt.Fprintf(w, "answer %d", n)
-	}))
-	t.Cleanup(a.Close)
-	return a
-}
-
-func (a *app) answer(f http.HandlerFunc) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.handler = f
-}
-
-func (a *app) count() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.hits)
-}
-
-func (a *app) last() hit {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.hits[len(a.hits)-1]
-}
-
-const secret = "whsec_test_of_the_proxy"
 
 // A rig is oncegate in front of an app.
 type rig struct {
-	t     *testing.T
-	app   *app
-	store *memlock.Store
-	gate  *lock.Gate
-	front *httptest.Server
+	t       *testing.T
+	app     *app
+	store   store
+	gate    *lock.Gate
+	handler *proxy.Handler
+	tel     *telemetry.Telemetry
+	front   *httptest.Server
+	log     *lockedBuffer
+	url     string // of the app
 }
 
-// newRig starts a rig. The YAML holds top-level settings and routes; upstream
-// and namespace are added.
-func newRig(t *testing.T, a *app, store *memlock.Store, yaml string) *rig {
+// newRig starts a rig in front of a. The YAML holds top-level settings and
+// routes; upstream and namespace are added.
+func newRig(t *testing.T, a *app, s store, yaml string) *rig {
 	t.Helper()
-	r := &rig{t: t, app: a, store: store}
-	path := filepath.Join(t.TempDir(), "oncegate.yaml")
-	text := "version: 1\nnamespace: shop\nupstream: " + a.URL + "\nstate_dir: " + t.TempDir() + "\n" + yaml
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	r := startRig(t, a.URL, s, "namespace: shop\n"+yaml)
+	r.app = a
+	return r
+}
+
+// startRig starts a rig in front of what is at url.
+func startRig(t *testing.T, url string, s store, yaml string) *rig {
+	t.Helper()
+	r := &rig{t: t, store: s, url: url, log: new(lockedBuffer)}
+	c := r.load(yaml)
+	logger := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var err error
+	if r.tel, err = telemetry.New(t.Context(), telemetry.Options{Log: logger}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load(config.Options{Path: path})
-	if err != nil {
-		t.Fatalf("config:\n%v", err)
-	}
-	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
-	tel, err := telemetry.New(t.Context(), telemetry.Options{Log: log})
+	r.gate = lock.NewGate(s, lock.Options{StoreTimeout: c.StoreTimeout, Observe: r.tel.Claim})
+	r.handler, err = proxy.New(proxy.Options{Config: c, Gate: r.gate, Telemetry: r.tel, Log: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.gate = lock.NewGate(store, lock.Options{StoreTimeout: time.Second})
-	h, err := proxy.New(proxy.Options{Config: c, Gate: r.gate, Telemetry: tel, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.front = httptest.NewServer(h)
+	r.front = httptest.NewUnstartedServer(r.handler)
+	r.front.Config.DisableGeneralOptionsHandler = true
+	r.front.Config.ErrorLog = log.New(r.log, "", 0)
+	r.front.Start()
 	t.Cleanup(func() {
+		r.handler.Cut()
 		r.front.Close()
-		ctx := t.Context()
-		_ = r.gate.Close(ctx)
-		if err := h.Close(); err != nil {
+		_ = r.gate.Close(context.Background()) // a test may leave the store out of reach
+		if err := r.handler.Close(); err != nil {
 			t.Error(err)
+		}
+		if n, bytes := r.handler.InHand(); n != 0 || bytes != 0 {
+			t.Errorf("%d deliveries and %d bytes are left in hand", n, bytes)
+		}
+		if strings.Contains(r.log.String(), "panic") {
+			t.Errorf("the server logged a panic:\n%s", r.log)
 		}
 	})
 	return r
 }
+
+// load loads a configuration.
+func (r *rig) load(yaml string) *config.Config {
+	r.t.Helper()
+	path := filepath.Join(r.t.TempDir(), "oncegate.yaml")
+	text := "version: 1\nupstream: " + r.url + "\nstate_dir: " + r.t.TempDir() + "\n" + yaml
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	c, err := config.Load(config.Options{Path: path})
+	if err != nil {
+		r.t.Fatalf("config:\n%v", err)
+	}
+	return c
+}
+
+// records returns how many records the store holds in namespace shop.
+func (r *rig) records() (n int) {
+	r.t.Helper()
+	counts, err := r.store.Count(context.Background(), "shop")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// claim returns the one record of the route's scope.
+func (r *rig) claim(scope string) lock.Record {
+	r.t.Helper()
+	list, err := r.store.List(context.Background(), lock.Filter{Namespace: "shop", Scope: scope}, lock.Cursor{}, 2)
+	if err != nil || len(list) != 1 {
+		r.t.Fatalf("records of %s: %d, %v", scope, len(list), err)
+	}
+	return list[0]
+}
+
+// scrape returns the metrics.
+func (r *rig) scrape() string {
+	w := httptest.NewRecorder()
+	r.tel.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+// counts returns what a counter of the scrape stands at; 0 where it is not there.
+func (r *rig) counts(series string) string {
+	for line := range strings.Lines(r.scrape()) {
+		if rest, ok := strings.CutPrefix(line, series+" "); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return "0"
+}
+
+// inHand waits until n deliveries are in hand.
+func (r *rig) inHand(n int64) {
+	r.t.Helper()
+	eventually(r.t, func() bool { got, _ := r.handler.InHand(); return got == n })
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not come to that")
+		}
+	}
+}
+
+const secret = "whsec_test_of_the_proxy"
 
 const stripeRoute = `
 routes:
   stripe: {path: /stripe/webhook, provider: stripe, secrets: ` + secret + `, app_limit: 0s, wait: 5s}
 `
 
-// signed returns a delivery as Stripe would send it.
-func (r *rig) signed(path, body string) *http.Request {
+// acmeRoute is a route without a preset, signed over its body; more is added to
+// it, such as a key.
+func acmeRoute(more string) string {
+	return `
+routes:
+  acme:
+    path: /hooks/acme
+    secrets: ` + secret + `
+    verify: {hmac: sha256, header: X-Sig, format: "{hex}", signed: "{body}"}
+    app_limit: 0s
+    ` + strings.ReplaceAll(strings.TrimSpace(more), "\n", "\n    ") + "\n"
+}
+
+func mac(key, text string) string {
+	m := hmac.New(sha256.New, []byte(key))
+	io.WriteString(m, text)
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// stripeSignature is what Stripe puts beside a body at a moment.
+func stripeSignature(key, body string, at time.Time) string {
+	return fmt.Sprintf("t=%d,v1=%s", at.Unix(), mac(key, fmt.Sprintf("%d.%s", at.Unix(), body)))
+}
+
+// stripe returns a delivery as Stripe would send it.
+func (r *rig) stripe(body string) *http.Request {
+	return r.post("/stripe/webhook", body, "Stripe-Signature", stripeSignature(secret, body, time.Now()))
+}
+
+// acme returns a delivery for acmeRoute.
+func (r *rig) acme(body string, header ...string) *http.Request {
+	return r.post("/hooks/acme", body, append(header, "X-Sig", mac(secret, body))...)
+}
+
+// post returns a request with header lines in pairs; a name may stand again.
+func (r *rig) post(path, body string, header ...string) *http.Request {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.front.URL+path, strings.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	now := time.Now().Unix()
-	mac := hmac.New(sha256.New, []byte(secret))
-	fmt.Fprintf(mac, "%d.%s", now, body)
-	req.Header.Set("Stripe-Signature", fmt.Sprintf("t=%d,v1=%s", now, hex.EncodeToString(mac.Sum(nil))))
 	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Content-Type" {
+			req.Header.Del("Content-Type")
+		}
+		req.Header[header[i]] = append(req.Header[header[i]], header[i+1])
+	}
 	return req
 }
 
-// A seen is an answer as the sender saw it.
-type seen struct {
+// An answered is an answer as the sender saw it.
+type answered struct {
 	status int
 	result string
 	header http.Header
@@ -156,23 +251,62 @@ type seen struct {
 	err    error
 }
 
-func (r *rig) send(req *http.Request) seen {
-	r.t.Helper()
+func (r *rig) send(req *http.Request) answered {
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
-		return seen{err: err}
+		return answered{err: err}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return seen{resp.StatusCode, resp.Header.Get("Oncegate-Result"), resp.Header, string(body), err}
+	return answered{resp.StatusCode, resp.Header.Get("Oncegate-Result"), resp.Header, string(body), err}
 }
 
 // expect sends a delivery and wants a status and a result word.
-func (r *rig) expect(req *http.Request, status int, result string) seen {
+func (r *rig) expect(req *http.Request, status int, result string) answered {
 	r.t.Helper()
 	s := r.send(req)
 	if s.err != nil || s.status != status || s.result != result {
-		r.t.Errorf("%s: got %d %q (%v), want %d %q: %s", req.URL.Path, s.status, s.result, s.err, status, result, s.body)
+		r.t.Errorf("%s: got %d %q (%v), want %d %q: %.300s", req.URL.Path, s.status, s.result, s.err, status, result, s.body)
 	}
 	return s
+}
+
+// later sends a delivery beside the test.
+func (r *rig) later(req *http.Request) <-chan answered {
+	c := make(chan answered, 1)
+	go func() { c <- r.send(req) }()
+	return c
+}
+
+// hits wants the app to have been reached n times.
+func (r *rig) hits(n int) {
+	r.t.Helper()
+	if got := r.app.count(); got != n {
+		r.t.Errorf("the app was reached %d times, want %d", got, n)
+	}
+}
+
+// A lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func newMem() store { return memlock.New() }
+
+func sha(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
 }

@@ -53,7 +53,7 @@ func (h *Handler) serveRoute(w http.ResponseWriter, req *http.Request, t *table,
 		p.observe(ctx)
 		return
 	}
-	answer := newPatient(w)
+	answer := newPatient(w, h.answerTime)
 	defer answer.done()
 	p.w = answer
 	if err := admit(r, req); err != nil {
