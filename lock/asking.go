@@ -20,9 +20,10 @@ const (
 type claim struct {
 	item  Item
 	rec   Record
-	known bool // rec is what stood when the store was asked last
-	asked bool // the store was asked before
-	mine  bool // rec is running under the token of the attempt at hand
+	known bool      // rec is what stood when the store was asked last
+	asked bool      // the store was asked before
+	mine  bool      // rec is running under the token of the attempt at hand
+	at    time.Time // when the question that rec answers was sent
 }
 
 // asking puts a set's question to the store. It belongs to one flight.
@@ -45,20 +46,24 @@ func newAsking(g *Gate, items []Item) *asking {
 // one that runs elsewhere stay held (keeping all deadlocks, releasing all
 // livelocks).
 func (q *asking) ask(ask *Ask) Decision {
+	ctx, cancel := context.WithTimeout(context.Background(), q.g.timeout)
+	defer cancel()
 	if q.hold != nil && (q.hold.ask != ask || q.hold.isFenced()) {
-		q.drop(0)
+		q.drop(ctx, 0)
 	}
 	if q.g.isClosing() {
-		q.drop(0)
+		q.drop(ctx, 0)
 		return Decision{Verdict: Closing, RetryAfter: time.Second}
 	}
 	if q.owes() {
 		return Decision{Verdict: Settling, RetryAfter: owedRetry}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), q.g.timeout)
-	defer cancel()
+	if q.g.owed.full() {
+		q.drop(ctx, 0)
+		return unavailable(errOwesTooMuch)
+	}
 	if err := q.refresh(ctx, ask.Follow); err != nil {
-		q.drop(0)
+		q.drop(ctx, 0)
 		return unavailable(err)
 	}
 	for range maxRounds {
@@ -67,14 +72,14 @@ func (q *asking) ask(ask *Ask) Decision {
 		}
 		batch, of := q.changes(ask)
 		if len(batch) == 0 {
-			return q.conclude(ask)
+			return q.conclude(ctx, ask)
 		}
 		if err := q.write(ctx, ask, batch, of); err != nil {
-			q.drop(0)
+			q.drop(ctx, 0)
 			return unavailable(err)
 		}
 	}
-	q.drop(0)
+	q.drop(ctx, 0)
 	return Decision{Verdict: Busy, RetryAfter: time.Second}
 }
 
@@ -107,12 +112,13 @@ func (q *asking) refresh(ctx context.Context, readOnly bool) error {
 	if len(keys) == 0 {
 		return nil
 	}
+	sent := time.Now()
 	records, err := q.g.read(ctx, keys)
 	if err != nil {
 		return err
 	}
 	for i, c := range of {
-		c.rec, c.known, c.asked = records[i], true, true
+		c.rec, c.at, c.known, c.asked = records[i], sent, true, true
 	}
 	return nil
 }
@@ -153,17 +159,19 @@ func (q *asking) write(ctx context.Context, ask *Ask, batch []Change, of []*clai
 	sent := time.Now()
 	results, err := q.g.apply(ctx, batch)
 	if err != nil {
+		var undos []*debt
 		for i := range batch {
 			of[i].known = false
 			if batch[i].Next.State == StateRunning {
-				q.g.owed.add(undoOf(&batch[i], ask.Policy))
+				undos = append(undos, undoOf(&batch[i], ask.Policy))
 			}
 		}
+		q.g.owed.add(undos...)
 		return err
 	}
 	for i, r := range results {
 		c := of[i]
-		c.rec, c.known, c.asked = r.Standing, true, true
+		c.rec, c.at, c.known, c.asked = r.Standing, sent, true, true
 		if !r.Applied(batch[i]) {
 			continue
 		}
@@ -179,7 +187,7 @@ func (q *asking) write(ctx context.Context, ask *Ask, batch []Change, of []*clai
 }
 
 // conclude says what the claims, which now need no write, mean together.
-func (q *asking) conclude(ask *Ask) Decision {
+func (q *asking) conclude(ctx context.Context, ask *Ask) Decision {
 	waits, held, mine := -1, -1, false
 	var d Decision
 	for i, c := range q.claims {
@@ -205,10 +213,10 @@ func (q *asking) conclude(ask *Ask) Decision {
 	}
 	switch {
 	case held >= 0:
-		q.drop(0)
+		q.drop(ctx, 0)
 		return Decision{Verdict: Held, Record: q.claims[held].rec, RetryAfter: heldRetry}
 	case waits >= 0:
-		q.drop(waits)
+		q.drop(ctx, waits)
 		for _, c := range q.claims {
 			c.known = c.mine
 		}
@@ -219,7 +227,7 @@ func (q *asking) conclude(ask *Ask) Decision {
 		a.begin()
 		return Decision{Verdict: Run, Attempt: a, Record: a.began()}
 	}
-	q.drop(0)
+	q.drop(ctx, 0)
 	return q.replay(ask)
 }
 
@@ -227,7 +235,7 @@ func (q *asking) conclude(ask *Ask) Decision {
 func (q *asking) replay(ask *Ask) Decision {
 	for _, c := range q.claims {
 		if c.item.Key == ask.Items[0].Key {
-			q.g.memory.put(&c.rec)
+			q.g.memory.put(&c.rec, c.at)
 			return replayOf(&c.rec)
 		}
 	}
@@ -236,7 +244,7 @@ func (q *asking) replay(ask *Ask) Decision {
 
 // drop gives up the claims that are mine, from the i-th on; with the first the
 // attempt ends.
-func (q *asking) drop(i int) {
+func (q *asking) drop(ctx context.Context, i int) {
 	if q.hold == nil {
 		return
 	}
@@ -247,7 +255,7 @@ func (q *asking) drop(i int) {
 			c.mine, c.known = false, false
 		}
 	}
-	q.hold.yield(given)
+	q.hold.yield(ctx, given)
 	if q.hold.empty() {
 		q.hold.abandon()
 		q.hold = nil

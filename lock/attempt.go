@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -27,7 +26,9 @@ type Attempt struct {
 	renewing  context.Context
 	endRenews context.CancelFunc
 
-	mu     sync.Mutex // one write at a time: each needs the version of the last
+	// turn guards what follows. It is held through a round trip, for each write
+	// needs the version of the last.
+	turn   turn
 	claims []*claim
 	// leaseFrom is when the oldest of the writes that the lease counts from was
 	// sent, by the monotonic clock.
@@ -39,15 +40,15 @@ type Attempt struct {
 }
 
 func newAttempt(g *Gate, ask *Ask) *Attempt {
-	a := &Attempt{g: g, ask: ask, token: NewToken(), settled: make(chan struct{})}
+	a := &Attempt{g: g, ask: ask, token: NewToken(), settled: make(chan struct{}), turn: make(turn, 1)}
 	a.renewing, a.endRenews = context.WithCancel(context.Background())
 	return a
 }
 
 // own takes a claim in, whose begin was sent at the time given.
 func (a *Attempt) own(c *claim, sent time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	a.claims = append(a.claims, c)
 	if a.leaseFrom.IsZero() || sent.Before(a.leaseFrom) {
 		a.leaseFrom = sent
@@ -72,8 +73,8 @@ func (a *Attempt) Context() context.Context { return a.g.life }
 
 // Number is the attempt's number: of several claims, the highest.
 func (a *Attempt) Number() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	n := 0
 	for _, c := range a.claims {
 		n = max(n, c.rec.Attempt)
@@ -84,15 +85,15 @@ func (a *Attempt) Number() int {
 // SecondRun reports whether an earlier attempt ended unknown, so that this one
 // may be a second run.
 func (a *Attempt) SecondRun() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	return slices.ContainsFunc(a.claims, func(c *claim) bool { return c.rec.Mark&MarkDoubt != 0 })
 }
 
 // began returns the record of the delivery's first claimed event.
 func (a *Attempt) began() Record {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	for _, it := range a.ask.Items {
 		for _, c := range a.claims {
 			if c.item.Key == it.Key {
@@ -110,8 +111,8 @@ func (a *Attempt) began() Record {
 func (a *Attempt) Start() error {
 	ctx, cancel := context.WithTimeout(context.Background(), a.g.timeout)
 	defer cancel()
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	for !a.fenced && time.Since(a.leaseFrom) >= a.ask.Policy.Lease {
 		if err := a.renew(ctx); err != nil {
 			return err
@@ -134,8 +135,8 @@ func (a *Attempt) appLeft() time.Duration {
 
 // tick renews the lease and sees to it that it is renewed again.
 func (a *Attempt) tick() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	if a.over || a.fenced {
 		return
 	}
@@ -153,7 +154,7 @@ func (a *Attempt) tick() {
 	a.timer.Reset(next)
 }
 
-// renew writes every claim as running under a fresh lease. It holds a.mu.
+// renew writes every claim as running under a fresh lease. It has the turn.
 func (a *Attempt) renew(ctx context.Context) error {
 	p := a.ask.Policy
 	runsUntil := p.Lease + p.AppLimit
@@ -180,7 +181,9 @@ func (a *Attempt) renew(ctx context.Context) error {
 			case r.Applied(batch[i]):
 				c.rec = r.Standing
 			case heldBy(&r.Standing, a.token):
-				c.rec = r.Standing
+				// Only the version: who found the lease over counted an ending that
+				// was none.
+				c.rec.Version = r.Standing.Version
 				again = append(again, c)
 			default:
 				a.fence()
@@ -201,7 +204,7 @@ func heldBy(r *Record, t Token) bool {
 	return r.Token == t && (r.State == StateRunning || r.State == StateUnknown)
 }
 
-// fence marks the attempt as no longer the holder. It holds a.mu.
+// fence marks the attempt as no longer the holder. It has the turn.
 func (a *Attempt) fence() {
 	if !a.fenced {
 		a.fenced = true
@@ -210,21 +213,21 @@ func (a *Attempt) fence() {
 }
 
 func (a *Attempt) isFenced() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	return a.fenced
 }
 
 func (a *Attempt) empty() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	return len(a.claims) == 0
 }
 
-// stop ends the renewals. It returns with a.mu locked.
+// stop ends the renewals. It returns with the turn.
 func (a *Attempt) stop() {
 	a.endRenews()
-	a.mu.Lock()
+	a.turn.take()
 	a.over = true
 	if a.timer != nil {
 		a.timer.Stop()
@@ -234,25 +237,29 @@ func (a *Attempt) stop() {
 // abandon ends an attempt that never came in hand.
 func (a *Attempt) abandon() {
 	a.stop()
-	a.mu.Unlock()
+	a.turn.pass()
 }
 
 // yield gives the claims back as released, before the attempt came in hand.
-func (a *Attempt) yield(given []*claim) {
+// What can't be written before ctx is over is owed.
+func (a *Attempt) yield(ctx context.Context, given []*claim) {
 	if len(given) == 0 {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn.take()
+	defer a.turn.pass()
 	debts := make([]*debt, 0, len(given))
 	for _, c := range given {
 		next := settledRecord(&c.rec, &Ending{State: StateReleased, Reason: ReasonYielded}, a)
 		debts = append(debts, &debt{key: c.item.Key, token: a.token, change: Change{Expect: c.rec.Version, Next: next}})
 	}
 	a.claims = slices.DeleteFunc(a.claims, func(c *claim) bool { return slices.Contains(given, c) })
-	ctx, cancel := context.WithTimeout(context.Background(), a.g.timeout)
-	defer cancel()
-	for _, d := range a.g.pay(ctx, debts) {
-		a.g.owed.add(d)
-	}
+	left, _ := a.g.pay(ctx, debts) // why some are left, the store's own trips have told
+	a.g.owed.add(left...)
 }
+
+// A turn is a lock whose holder may be away on a round trip.
+type turn chan struct{}
+
+func (t turn) take() { t <- struct{}{} }
+func (t turn) pass() { <-t }

@@ -100,8 +100,9 @@ func begun(r *Record, item Item, ask *Ask, token Token) Record {
 		Payload:    ask.Payload,
 		Tags:       ask.Tags,
 	}
+	next.Mark = r.Mark & markWords
 	if r.State != StateTombstone {
-		next.Mark = r.Mark & MarkDoubt
+		next.Mark |= r.Mark & MarkDoubt
 		next.Unanswered = r.Unanswered
 	}
 	if ask.Policy.KeepRequest && ask.Request != nil {

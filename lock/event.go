@@ -8,7 +8,8 @@ type Event struct {
 	Kind  EventKind
 	Scope string        // empty for what concerns the store as a whole
 	Took  time.Duration // of a trip
-	N     int           // changes or keys in a trip
+	N     int           // changes or keys in a trip, or how many it concerns
+	Err   error         // of what failed; nil where that was told otherwise
 }
 
 // An EventKind says what happened.
@@ -29,4 +30,5 @@ const (
 	EventSwept                          // the sweep wrote N lapsed claims as unknown
 	EventPurged                         // N records past retention were removed
 	EventBackgroundErr                  // sweep or purge failed
+	EventJournalError                   // N owed writes could not be kept on disk: memory alone has them
 )

@@ -130,7 +130,7 @@ func (f *flight) run() {
 	for {
 		lead := f.lead()
 		if lead == nil {
-			f.asking.drop(0)
+			f.giveBack()
 			if f.end() {
 				return
 			}
@@ -151,6 +151,13 @@ func (f *flight) run() {
 		}
 		f.parting = nil
 	}
+}
+
+// giveBack releases what the flight holds and nobody wants any more.
+func (f *flight) giveBack() {
+	ctx, cancel := context.WithTimeout(context.Background(), f.g.timeout)
+	defer cancel()
+	f.asking.drop(ctx, 0)
 }
 
 // lead serves those who leave and returns the member whose delivery would be
@@ -296,6 +303,9 @@ func (f *flight) answerAll(d Decision) {
 		if m.ask.mismatch(&d.Record) {
 			m.reply <- m.told(Decision{Verdict: Mismatch, Record: d.Record})
 			continue
+		}
+		if d.Verdict == Replay && len(f.items) > 1 {
+			d = f.asking.replay(m.ask) // each has a first item of its own
 		}
 		m.reply <- m.told(d)
 	}

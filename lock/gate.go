@@ -17,6 +17,10 @@ type Options struct {
 	StoreTimeout time.Duration
 	// Memory bounds the memory of done claims, in bytes. Zero: none.
 	Memory int64
+	// Journal keeps what is owed across restarts. Whoever opened it closes it,
+	// after the Gate. Nil: what is owed is kept in memory only, and lost with the
+	// process; whoever starts it says so.
+	Journal *Journal
 	// Observe is told of what happens; it must not block. Nil: nobody is.
 	Observe func(Event)
 }
@@ -63,7 +67,12 @@ func NewGate(store Store, o Options) *Gate {
 		resting: make(map[Digest][]*flight),
 	}
 	g.life, g.cut = context.WithCancel(context.Background())
-	g.owed = newOwed(g)
+	g.owed = newOwed(g, o.Journal)
+	if o.Journal != nil {
+		if found := o.Journal.take(); len(found) > 0 {
+			g.owed.keep(found)
+		}
+	}
 	if w, ok := store.(Watcher); ok {
 		g.wg.Go(func() { g.watch(w) })
 	}

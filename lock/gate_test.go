@@ -23,7 +23,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, store: memlock.New(), events: map[lock.EventKind]*atomic.Int64{}}
-	for k := range lock.EventBackgroundErr + 1 {
+	for k := range lock.EventJournalError + 1 {
 		r.events[k] = new(atomic.Int64)
 	}
 	return r

@@ -11,7 +11,7 @@ const memoryLife = 2 * time.Second
 
 // memory remembers done claims for a moment, so that a storm of duplicates
 // costs the store nothing. It is bounded in bytes; all entries live equally
-// long, so the oldest goes first.
+// long, so the one put in first goes first.
 type memory struct {
 	limit int64
 
@@ -34,17 +34,21 @@ func weight(r *Record) int64 {
 	return int64(256 + len(r.Text) + len(r.AnswerHeader) + len(r.AnswerBody))
 }
 
-// put remembers a done record that was just read or written.
-func (m *memory) put(r *Record) {
+// put remembers a done record. It is as old as the question that it answers: at
+// is when that was sent.
+func (m *memory) put(r *Record, at time.Time) {
 	w := weight(r)
-	if r.State != StateDone || w > m.limit {
+	if r.State != StateDone || w > m.limit || time.Since(at) >= memoryLife {
 		return
 	}
 	kept := *r
 	kept.Request = nil
-	e := remembered{rec: &kept, at: time.Now()}
+	e := remembered{rec: &kept, at: at}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if known, ok := m.known[r.Key]; ok && !known.at.Before(at) {
+		return
+	}
 	m.bytes += w
 	m.order = append(m.order, e)
 	m.known[r.Key] = e

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,12 +11,19 @@ import (
 const (
 	firstPayPause = 50 * time.Millisecond
 	mostPayPause  = 2 * time.Second
+	// While this many writes are owed, no attempt begins. An attempt whose begin
+	// is given up owes one, so that many events can come in vain while the store
+	// is out of reach.
+	mostOwed = 1 << 16
 )
+
+var errOwesTooMuch = errors.New("too many writes are owed to the store")
 
 // owed keeps the writes that the store did not take in time, and writes them
 // when it can. One goroutine pays; it lives while there is something to pay.
 type owed struct {
-	g *Gate
+	g       *Gate
+	journal *Journal // nil: what is owed dies with the process
 
 	mu     sync.Mutex // guards what follows
 	debts  []*debt
@@ -25,10 +33,12 @@ type owed struct {
 	quit   chan struct{} // closed when paying must end
 	stop   sync.Once
 	done   sync.WaitGroup
+
+	most int // debts in a trip; touched by who pays alone
 }
 
-func newOwed(g *Gate) *owed {
-	return &owed{g: g, keys: make(map[Key]int), quit: make(chan struct{})}
+func newOwed(g *Gate, journal *Journal) *owed {
+	return &owed{g: g, journal: journal, keys: make(map[Key]int), quit: make(chan struct{}), most: maxTripItems}
 }
 
 func (o *owed) len() int {
@@ -37,6 +47,9 @@ func (o *owed) len() int {
 	return len(o.debts)
 }
 
+// full reports whether so much is owed that no attempt may begin.
+func (o *owed) full() bool { return o.len() >= mostOwed }
+
 // holds reports whether a write on the key is owed.
 func (o *owed) holds(k Key) bool {
 	o.mu.Lock()
@@ -44,14 +57,34 @@ func (o *owed) holds(k Key) bool {
 	return o.keys[k] > 0
 }
 
-// add takes a debt over. It is bounded by the attempts in hand: while a key is
-// owed, no attempt begins on it, and while the store is out, none at all.
-func (o *owed) add(d *debt) {
-	o.g.observe(Event{Kind: EventOwed, Scope: d.key.Scope})
+// add takes debts over, and returns when the journal has them, or has failed to
+// take them: then this process is their only keeper.
+func (o *owed) add(debts ...*debt) {
+	if len(debts) == 0 {
+		return
+	}
+	if o.journal == nil {
+		o.keep(debts)
+		return
+	}
+	entries := o.journal.entries(debts) // before somebody begins to pay them
+	o.keep(debts)
+	if err := o.journal.write(entries); err != nil {
+		o.g.observe(Event{Kind: EventJournalError, N: len(debts), Err: err})
+	}
+}
+
+// keep holds the debts' keys, and sees to it that they are paid.
+func (o *owed) keep(debts []*debt) {
+	for _, d := range debts {
+		o.g.observe(Event{Kind: EventOwed, Scope: d.key.Scope})
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.debts = append(o.debts, d)
-	o.keys[d.key]++
+	o.debts = append(o.debts, debts...)
+	for _, d := range debts {
+		o.keys[d.key]++
+	}
 	if !o.paying && !o.closed {
 		o.paying = true
 		o.done.Go(o.pay)
@@ -62,9 +95,11 @@ func (o *owed) add(d *debt) {
 func (o *owed) pay() {
 	pause := firstPayPause
 	for {
+		timer := time.NewTimer(pause)
 		select {
-		case <-time.After(pause):
+		case <-timer.C:
 		case <-o.quit:
+			timer.Stop()
 			return
 		}
 		if o.round() == 0 {
@@ -82,48 +117,81 @@ func (o *owed) pay() {
 	}
 }
 
-// round tries to pay all that is owed, a trip's worth at a time and each key
-// once in it, and says how much it paid.
+// round tries to pay all that is owed, and says how much it paid. It ends with
+// the first trip that fails: then the next round's trips are smaller and begin
+// with other debts, so that one that the store will not take keeps none from
+// being paid.
 func (o *owed) round() (paid int) {
+	for _, batch := range o.batches() {
+		ctx, cancel := context.WithTimeout(context.Background(), o.g.timeout)
+		left, err := o.g.pay(ctx, batch)
+		cancel()
+		o.remove(batch, left)
+		paid += len(batch) - len(left)
+		if err != nil {
+			o.postpone(left)
+			return paid
+		}
+		o.most = min(o.most*2, maxTripItems)
+	}
+	return paid
+}
+
+// batches cuts what is owed into trips, each key once in a trip.
+func (o *owed) batches() (batches [][]*debt) {
 	o.mu.Lock()
-	var batches [][]*debt
+	defer o.mu.Unlock()
 	var batch []*debt
 	inBatch := make(map[Key]bool)
 	for _, d := range o.debts {
-		if len(batch) == maxTripItems || inBatch[d.key] {
+		if len(batch) == o.most || inBatch[d.key] {
 			batches, batch = append(batches, batch), nil
 			clear(inBatch)
 		}
 		batch = append(batch, d)
 		inBatch[d.key] = true
 	}
-	batches = append(batches, batch)
-	o.mu.Unlock()
-
-	for _, batch := range batches {
-		ctx, cancel := context.WithTimeout(context.Background(), o.g.timeout)
-		left := o.g.pay(ctx, batch)
-		failed := ctx.Err() != nil
-		cancel()
-		o.remove(batch, left)
-		paid += len(batch) - len(left)
-		if failed {
-			break
-		}
-	}
-	return paid
+	return append(batches, batch)
 }
 
-// remove takes the debts of a batch but those left off the list, and wakes who
-// waits for their keys.
-func (o *owed) remove(batch, left []*debt) {
-	stays := make(map[*debt]bool, len(left))
-	for _, d := range left {
-		stays[d] = true
+// postpone puts debts that failed behind the others, and renews their claims.
+func (o *owed) postpone(failed []*debt) {
+	last := make(map[*debt]bool, len(failed))
+	for _, d := range failed {
+		last[d] = true
 	}
+	o.mu.Lock()
+	first := make([]*debt, 0, len(o.debts))
+	for _, d := range o.debts {
+		if !last[d] {
+			first = append(first, d)
+		}
+	}
+	o.debts = append(first, failed...)
+	o.mu.Unlock()
+	o.most = max(1, o.most/2)
+
+	ctx, cancel := context.WithTimeout(context.Background(), o.g.timeout)
+	defer cancel()
+	// Where this fails too, the store's own trips have told.
+	_ = o.g.renewOwed(ctx, failed)
+}
+
+// remove takes the debts of a batch but those left off the list and out of the
+// journal, and wakes who waits for their keys.
+func (o *owed) remove(batch, left []*debt) {
 	gone := make(map[*debt]bool, len(batch))
 	for _, d := range batch {
-		gone[d] = !stays[d]
+		gone[d] = true
+	}
+	for _, d := range left {
+		delete(gone, d)
+	}
+	if len(gone) == 0 {
+		return
+	}
+	if o.journal != nil {
+		o.journal.strike(gone)
 	}
 	o.mu.Lock()
 	kept := make([]*debt, 0, len(o.debts))
@@ -138,16 +206,14 @@ func (o *owed) remove(batch, left []*debt) {
 	}
 	o.debts = kept
 	o.mu.Unlock()
-	for d, paid := range gone {
-		if paid {
-			o.g.observe(Event{Kind: EventPaid, Scope: d.key.Scope})
-			o.g.wake(d.key.Digest)
-		}
+	for d := range gone {
+		o.g.observe(Event{Kind: EventPaid, Scope: d.key.Scope})
+		o.g.wake(d.key.Digest)
 	}
 }
 
 // close gives what is owed until ctx is over to be paid. Its error says how
-// much is lost.
+// much is left, and where.
 func (o *owed) close(ctx context.Context) error {
 	o.mu.Lock()
 	o.closed = true
@@ -163,8 +229,16 @@ func (o *owed) close(ctx context.Context) error {
 		o.stop.Do(func() { close(o.quit) })
 		<-idle
 	}
-	if n := o.len(); n > 0 {
-		return fmt.Errorf("the store took %d writes too few: the claims they settle will be found lapsed", n)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lost := 0
+	for _, d := range o.debts {
+		if !o.journal.has(d) {
+			lost++
+		}
+	}
+	if lost > 0 {
+		return fmt.Errorf("the store took %d writes too few: the claims they settle will be found lapsed", lost)
 	}
 	return nil
 }

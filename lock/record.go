@@ -14,6 +14,22 @@ type Digest [sha256.Size]byte
 // String returns the digest in lower-case hex.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
+// MarshalText returns the digest in hex.
+func (d Digest) MarshalText() ([]byte, error) { return marshalHex(d[:]) }
+
+// UnmarshalText takes what MarshalText returned.
+func (d *Digest) UnmarshalText(text []byte) error { return unmarshalHex(d[:], text) }
+
+func marshalHex(b []byte) ([]byte, error) { return hex.AppendEncode(nil, b), nil }
+
+func unmarshalHex(into, text []byte) error {
+	if len(text) != hex.EncodedLen(len(into)) {
+		return hex.ErrLength
+	}
+	_, err := hex.Decode(into, text)
+	return err
+}
+
 // A Token says whose claim a record is: a random value, one per attempt, made
 // before the first write.
 type Token [16]byte
@@ -23,6 +39,12 @@ func NewToken() (t Token) {
 	rand.Read(t[:])
 	return t
 }
+
+// MarshalText returns the token in hex.
+func (t Token) MarshalText() ([]byte, error) { return marshalHex(t[:]) }
+
+// UnmarshalText takes what MarshalText returned.
+func (t *Token) UnmarshalText(text []byte) error { return unmarshalHex(t[:], text) }
 
 // A Version names one write of a record: a random value, new for every write.
 // A change names the version it expects, and nothing else is compared. The
@@ -37,6 +59,12 @@ func NewVersion() (v Version) {
 	rand.Read(v[:])
 	return v
 }
+
+// MarshalText returns the version in hex.
+func (v Version) MarshalText() ([]byte, error) { return marshalHex(v[:]) }
+
+// UnmarshalText takes what MarshalText returned.
+func (v *Version) UnmarshalText(text []byte) error { return unmarshalHex(v[:], text) }
 
 // A Key addresses one record.
 type Key struct {
@@ -108,6 +136,19 @@ const (
 	// every later one is a possible second run.
 	MarkDoubt
 )
+
+// The three highest bits of a Mark count, modulo eight, how often an operator
+// has spoken about the claim. They go with it from attempt to attempt, so that
+// an attempt knows whether an operator has spoken since it began.
+const (
+	markWords Mark = 7 << 5
+	oneWord   Mark = 1 << 5
+)
+
+// spoken is the mark of a record that an operator writes next.
+func (m Mark) spoken() Mark {
+	return m&^(markWords|MarkLate|MarkWitness) | (m+oneWord)&markWords | MarkOperator
+}
 
 // A Record is what a store keeps under a Key, and what the next change wants
 // it to be. Moments are durations: in a record handed to a store they count
