@@ -125,10 +125,10 @@ routes:
 	return at
 }
 
-// build builds the command as it is released.
+// build builds the command.
 func build(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "oncegate")
-	out, err := exec.Command("go", "build", "-trimpath", "-o", path, "oncegate/cmd/oncegate").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", path, "oncegate/cmd/oncegate").CombinedOutput()
 	if err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
