@@ -59,6 +59,9 @@ type Reply struct {
 	Raw []byte
 	// Reset breaks the connection after that with a TCP reset, Close ends it.
 	Reset, Close bool
+	// CloseAfter, when set, ends the connection if no other request has begun
+	// on it by then: as servers do with idle ones.
+	CloseAfter time.Duration
 	// Upgraded, when set, gets the connection after the answer.
 	Upgraded func(*bufio.Reader, net.Conn)
 }
@@ -166,6 +169,12 @@ func (a *App) serve(c net.Conn) {
 			return
 		case reply.Close:
 			return
+		case reply.CloseAfter > 0:
+			_ = c.SetReadDeadline(time.Now().Add(reply.CloseAfter))
+			if _, err := in.Peek(1); err != nil {
+				return
+			}
+			_ = c.SetReadDeadline(time.Time{})
 		}
 	}
 }
