@@ -2,7 +2,6 @@ package pglock_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -11,28 +10,16 @@ import (
 	"oncegate/lock/pglock"
 )
 
-var servers testenv.Set
-
-func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
+var servers = &pglock.Servers
 
 func TestStore(t *testing.T) {
-	for _, mode := range []struct {
-		name string
-		mode pglock.Mode
-	}{
-		{"prepared", pglock.ModePrepare},
-		{"not prepared", pglock.ModeExec},
-	} {
-		t.Run(mode.name, func(t *testing.T) {
-			p := servers.Postgres(t)
-			database := p.Database(t)
-			n := 0
-			locktest.Run(t, func(t testing.TB) locktest.Fixture {
-				n++
-				return fixture(pglock.Options{URL: p.URL(database), Schema: fmt.Sprintf("Case %d", n), Mode: mode.mode}, p, database)
-			})
-		})
-	}
+	p := servers.Postgres(t)
+	database := p.Database(t)
+	n := 0
+	locktest.Run(t, func(t testing.TB) locktest.Fixture {
+		n++
+		return fixture(pglock.Options{URL: p.URL(database), Schema: fmt.Sprintf("Case %d", n)}, p, database)
+	})
 }
 
 // fixture is a place in the schema that the options name.
