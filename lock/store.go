@@ -59,8 +59,13 @@ type Store interface {
 //
 // Of Next the store takes every field but FirstSeen, LastSeen and Written,
 // which it keeps itself: FirstSeen is set where Expect is None and kept
-// otherwise; LastSeen is set where Seen is true and kept otherwise; Written is
-// always set.
+// otherwise; LastSeen is set where Seen is true or Expect is None, and kept
+// otherwise; Written is always set. Retain is kept where Next.Expires, and
+// reads as zero otherwise. Due is kept to the microsecond, but zero means none:
+// what is due at once says one nanosecond.
+//
+// A record past its retention is not there, so a change that expects its
+// version is refused and finds the zero Record standing.
 type Change struct {
 	Expect Version
 	Next   Record
@@ -101,7 +106,9 @@ type Catalog interface {
 	// state.
 	Count(ctx context.Context, namespace string) (map[ScopeState]int, error)
 	// Purge removes up to limit records of the namespace that are past their
-	// retention, in one short transaction, and says how many it removed.
+	// retention, in short transactions, and says how many it removed. Fewer
+	// than limit means that it has been through the whole namespace since it
+	// was at its start last.
 	Purge(ctx context.Context, namespace string, limit int) (int, error)
 }
 
