@@ -14,7 +14,7 @@ func admit(r *route, req *http.Request) error {
 		return ErrMethod
 	case req.ContentLength > r.MaxBody:
 		return ErrTooLarge
-	case r.Verifier == nil || r.unsignedHandshakes:
+	case r.Verifier == nil || r.mayBeUnsigned(req.Method):
 		return nil
 	}
 	return r.Verifier.Plausible(req.Header)

@@ -50,6 +50,8 @@ func rowOf(err error) row {
 		return row{telemetry.ResultMalformed, 405, false, request, "This route takes no such method.", nil}
 	case errors.Is(err, ErrTooLarge):
 		return row{telemetry.ResultMalformed, 413, false, request, "The delivery is larger than this route takes.", nil}
+	case errors.Is(err, forward.ErrLengthRequired):
+		return row{telemetry.ResultMalformed, 411, false, request, "This app must be told how long the body is.", nil}
 	case errors.Is(err, ErrIncomplete), errors.Is(err, ErrHopNamed), errors.Is(err, ErrTarget), errors.Is(err, forward.ErrRequestBody):
 		return row{telemetry.ResultMalformed, 400, false, request, "The request is malformed or incomplete.", nil}
 	case errors.Is(err, ErrOverload):
@@ -140,7 +142,12 @@ func gateway(status int) bool { return status == 502 || status == 504 }
 // statusOn returns the row's status on a route: its provider may understand
 // another better. What is wrong with the method or the size has one name only.
 func (row *row) statusOn(r *route) int {
-	if status, ok := r.Statuses[string(row.word)]; ok && row.status != 405 && row.status != 413 {
+	status, ok := r.Statuses[string(row.word)]
+	switch row.status {
+	case 405, 411, 413:
+		ok = false
+	}
+	if ok {
 		return status
 	}
 	return row.status

@@ -185,6 +185,20 @@ func (r *rig) dial() *wire {
 	return &wire{Conn: c, in: bufio.NewReader(c)}
 }
 
+// until reads up to and including the given end.
+func (c *wire) until(t *testing.T, end string) string {
+	t.Helper()
+	var b []byte
+	for !bytes.HasSuffix(b, []byte(end)) {
+		x, err := c.in.ReadByte()
+		if err != nil {
+			t.Fatalf("heard %q, then %v; waiting for %q", b, err, end)
+		}
+		b = append(b, x)
+	}
+	return string(b)
+}
+
 // hear reads one answer.
 func (c *wire) hear(t *testing.T) answered {
 	t.Helper()

@@ -59,11 +59,10 @@ type table struct {
 // A route is a configured route made ready to serve.
 type route struct {
 	*config.Route
-	namespace          string
-	policy             *lock.Policy
-	app                forward.App
-	pass               *pass
-	unsignedHandshakes bool
+	namespace string
+	policy    *lock.Policy
+	app       forward.App
+	pass      *pass
 }
 
 // An upstream is one app, with the two ways to it.
@@ -101,11 +100,9 @@ func (h *Handler) Reload(c *config.Config) error {
 		if err != nil {
 			return fmt.Errorf("route %s: %w", r.Name, err)
 		}
-		ready := &route{Route: r, namespace: c.Namespace, policy: policyOf(r), app: up.app, pass: up.pass}
-		for _, hs := range r.Handshakes {
-			ready.unsignedHandshakes = ready.unsignedHandshakes || hs.Unsigned
+		t.routes[canonicalPath(r.Path)] = &route{
+			Route: r, namespace: c.Namespace, policy: policyOf(r), app: up.app, pass: up.pass,
 		}
-		t.routes[canonicalPath(r.Path)] = ready
 	}
 	h.hand.limit(c.MaxInHand, c.MaxInHandBytes)
 	h.tel.SetRoutes(telemetryUpstream(c.Upstream), telemetryRoutes(c.Routes))

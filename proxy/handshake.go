@@ -1,6 +1,10 @@
 package proxy
 
-import "slices"
+import (
+	"slices"
+
+	"oncegate/internal/config"
+)
 
 // handshake reports whether a verified delivery is one of the provider's
 // handshakes, which reach the app each time and are never claimed.
@@ -9,12 +13,20 @@ func (p *passage) handshake() bool { return p.matchesHandshake(false) }
 // unsignedHandshake reports whether it is one of those that may come without a
 // signature: only those that the route names, in exactly that shape.
 func (p *passage) unsignedHandshake() bool {
-	return p.r.unsignedHandshakes && p.matchesHandshake(true)
+	return p.r.mayBeUnsigned(p.req.Method) && p.matchesHandshake(true)
+}
+
+// mayBeUnsigned reports whether a handshake with this method may come without a
+// signature.
+func (r *route) mayBeUnsigned(method string) bool {
+	return slices.ContainsFunc(r.Handshakes, func(h config.Handshake) bool {
+		return h.Unsigned && slices.Contains(h.Methods, method)
+	})
 }
 
 func (p *passage) matchesHandshake(unsigned bool) bool {
 	for _, hs := range p.r.Handshakes {
-		if unsigned && !hs.Unsigned || len(hs.Methods) > 0 && !slices.Contains(hs.Methods, p.req.Method) {
+		if unsigned && !hs.Unsigned || !slices.Contains(hs.Methods, p.req.Method) {
 			continue
 		}
 		// What can't be read in one certain way has not this exact shape.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -309,4 +310,13 @@ func newMem() store { return memlock.New() }
 func sha(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
+}
+
+func now() time.Time { return time.Now() }
+
+// mac64 is mac in base64.
+func mac64(key, text string) string {
+	m := hmac.New(sha256.New, []byte(key))
+	io.WriteString(m, text)
+	return base64.StdEncoding.EncodeToString(m.Sum(nil))
 }
