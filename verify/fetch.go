@@ -81,12 +81,12 @@ var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
 
 // pins says which URLs may be fetched.
 type pins struct {
-	hosts  []*regexp.Regexp
-	suffix string
+	hosts          []*regexp.Regexp
+	prefix, suffix string // of the path
 }
 
 func compilePins(k *Keys) (*pins, error) {
-	p := &pins{suffix: k.Suffix}
+	p := &pins{prefix: k.Prefix, suffix: k.Suffix}
 	if len(k.Hosts) == 0 {
 		return nil, errors.New("keys.hosts: name the hosts that keys may come from")
 	}
@@ -111,8 +111,8 @@ func (p *pins) allow(text string) (string, error) {
 		return "", errors.New("is no plain https URL")
 	case strings.Contains(u.Path, "..") || strings.Contains(u.Path, "\\"):
 		return "", errors.New("has an odd path")
-	case !strings.HasSuffix(u.Path, p.suffix):
-		return "", errors.New("has a path that doesn't end as it should")
+	case !strings.HasPrefix(u.Path, p.prefix) || !strings.HasSuffix(u.Path, p.suffix):
+		return "", errors.New("has a path that keys may not come from")
 	}
 	for _, host := range p.hosts {
 		if host.MatchString(strings.ToLower(u.Hostname())) {

@@ -15,9 +15,9 @@ import (
 const askTimeout = 5 * time.Second
 
 // forward asks a verifier of the operator's own. It gets the delivery's header
-// lines and body in a POST, with the method and target in
-// X-Oncegate-Method and X-Oncegate-Target. Any 2xx means genuine, any 4xx
-// forged; whatever else comes, the delivery is refused for now.
+// lines and body in a POST, with its method, target and host in
+// Oncegate-Method, Oncegate-Target and Oncegate-Host. Any 2xx means genuine,
+// any 4xx forged; whatever else comes, the delivery is refused for now.
 type forward struct {
 	url    string
 	client *http.Client
@@ -59,8 +59,9 @@ func (f *forward) verify(ctx context.Context, r *request) error {
 	for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect", "Content-Length"} {
 		req.Header.Del(name)
 	}
-	req.Header.Set("X-Oncegate-Method", r.Method)
-	req.Header.Set("X-Oncegate-Target", r.Target)
+	req.Header.Set("Oncegate-Method", r.Method)
+	req.Header.Set("Oncegate-Target", r.Target)
+	req.Header.Set("Oncegate-Host", r.Host)
 	resp, err := f.client.Do(req)
 	if err != nil {
 		// The URL, which may hold credentials, stays out of the error.

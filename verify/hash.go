@@ -32,7 +32,7 @@ func newHash(name string) (func() hash.Hash, error) {
 
 // keyedHash is HMAC, or (plain) a hash over a text that holds the secret.
 type keyedHash struct {
-	new     func() hash.Hash
+	hash    func() hash.Hash
 	plain   bool
 	secrets *keyring[[]byte]
 }
@@ -57,10 +57,9 @@ func (k *keyedHash) check(_ context.Context, _ *scope, render func(io.Writer, []
 }
 
 func (k *keyedHash) sum(key []byte, render func(io.Writer, []byte) error) ([]byte, error) {
-	h := k.new
-	w := h()
+	w := k.hash()
 	if !k.plain {
-		w = hmac.New(h, key)
+		w = hmac.New(k.hash, key)
 	}
 	if err := render(w, key); err != nil {
 		return nil, err

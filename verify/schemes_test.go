@@ -80,7 +80,7 @@ func TestForward(t *testing.T) {
 	status := 204
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || string(body) != "{}" || r.Header.Get("X-Sig") != "abc" || r.Header.Get("X-Oncegate-Target") != "/hook" || r.Header.Get("X-Oncegate-Method") != "POST" {
+		if err != nil || string(body) != "{}" || r.Header.Get("X-Sig") != "abc" || r.Header.Get("Oncegate-Target") != "/hook" || r.Header.Get("Oncegate-Method") != "POST" {
 			t.Errorf("asked with %q, %v, %v", body, r.Header, err)
 		}
 		w.Header().Set("Location", "/elsewhere")
@@ -220,45 +220,6 @@ func TestExplain(t *testing.T) {
 		}
 		if got := v.Explain(context.Background(), d); string(got.Checks[0].Signed) != "x***" || !got.Checks[0].Fits || got.Err != nil {
 			t.Errorf("%+v", got)
-		}
-	})
-}
-
-// FuzzVerifyHeader: whatever stands in the headers that carry a signature and
-// its time, nothing panics, nothing is accepted, and the error is ours.
-func FuzzVerifyHeader(f *testing.F) {
-	var all []*Verifier
-	names := []string{"Stripe-Signature", "webhook-signature", "X-Hub-Signature-256", "X-Numbered-1"}
-	for _, s := range []Spec{stripe(), standard(), hub(),
-		{HMAC: "sha512", Header: []string{"X-Numbered-*"}, List: ",", Format: "{time},{HEX}", Signed: "{time}{url}{body}", Time: &Time{Unit: "ms"}},
-		{Token: true, Header: []string{"X-Hub-Signature-256"}, Format: "a{token}b"},
-		{Basic: true, Secrets: []string{"user:password"}},
-		{JWT: "HS256", Header: []string{"Stripe-Signature"}, Claims: &Claims{}},
-	} {
-		v, err := Compile([]Spec{s}, Options{Secrets: secrets("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"), PublicURL: "https://shop.example"})
-		if err != nil {
-			f.Fatal(err)
-		}
-		all = append(all, v)
-	}
-	for _, seed := range []string{"t=1,v1=00", "v1,AAAA v1a,", "sha256=zz", "1772600767000,ab,", "Basic Og==", "t=1772600767,v1=" + strings.Repeat("ab", 32), ",,==", "eyJhbGciOiJIUzI1NiJ9.e30.x"} {
-		f.Add(seed, "1772600767", []byte("{}"))
-	}
-	f.Fuzz(func(t *testing.T, signature, time string, body []byte) {
-		d := post(string(body), "webhook-id", "msg_1", "webhook-timestamp", time, "Authorization", signature)
-		for _, name := range names {
-			d.Header.Add(name, signature)
-		}
-		for _, v := range all {
-			plausible := v.Plausible(d.Header)
-			err := v.Verify(context.Background(), d)
-			if err == nil {
-				t.Errorf("accepted %q", signature)
-			}
-			outcome(t, err)
-			if plausible != nil && outcome(t, plausible) != outcome(t, err) {
-				t.Errorf("Plausible: %v; Verify: %v", plausible, err)
-			}
 		}
 	})
 }

@@ -46,6 +46,12 @@ func (v *Verifier) Sign(d *delivery.Delivery, now time.Time) (http.Header, error
 	return s.set, nil
 }
 
+// CanSign reports whether the signing key is held, so that Sign may succeed.
+func (v *Verifier) CanSign() bool {
+	_, err := v.Sign(&delivery.Delivery{Method: http.MethodPost, Target: "/"}, time.Unix(0, 0))
+	return !errors.Is(err, ErrCannotSign)
+}
+
 // Complete returns a copy of a sample that is signed at the moment now, in the
 // body and the target too: "@signature@", "@time@" and "@bodyhash@" there are
 // replaced. Arrived of the copy is now.

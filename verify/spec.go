@@ -24,7 +24,7 @@ type Spec struct {
 	Token bool `yaml:"token"`
 	// HTTP Basic authentication; the secret is "user:password". Nothing is signed.
 	Basic bool `yaml:"basic"`
-	// The URL of a verifier of one's own. It is sent the delivery's headers and body in a POST, with X-Oncegate-Method and X-Oncegate-Target; 2xx means genuine, 4xx forged, anything else that it can't be told now.
+	// The URL of a verifier of one's own. It is sent the delivery's headers and body in a POST, with Oncegate-Method, Oncegate-Target and Oncegate-Host; 2xx means genuine, 4xx forged, anything else that it can't be told now.
 	HTTP string `yaml:"http"`
 	// Addresses or prefixes that deliveries may come from. An addition: it can't be a route's only scheme.
 	IPs []string `yaml:"ips"`
@@ -127,6 +127,8 @@ type Keys struct {
 	Post map[string]string `yaml:"post"`
 	// The only hosts that keys are fetched from; a * stands for a part of one label.
 	Hosts []string `yaml:"hosts"`
+	// What the URL's path must begin with.
+	Prefix string `yaml:"prefix"`
 	// What the URL's path must end with.
 	Suffix string `yaml:"suffix"`
 }
