@@ -34,7 +34,7 @@ type serveFlags struct {
 func (f *serveFlags) add(cmd *cobra.Command) {
 	f.configFlags.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.over.Upstream, "upstream", "", "where the app is, as in `URL` http://127.0.0.1:8000")
+	flags.StringVar(&f.over.Upstream, "upstream", "", "the app's `URL`, such as http://127.0.0.1:8000")
 	flags.StringArrayVar(&f.over.Routes, "route", nil, "a route without a file, as `NAME=PATH`: --route stripe=/stripe/webhook reads STRIPE_WEBHOOK_SECRET; may be repeated")
 	flags.StringVar(&f.over.Listen, "listen", "", "the public `address`")
 	flags.StringVar(&f.over.Health, "health", "", "the `address` of /livez, /readyz and /metrics")

@@ -13,6 +13,6 @@ func maxConnections() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return least
 	}
-	files := min(uint64(limit.Cur), 2*most+reserved) // the field's type is not the same on every system
+	files := min(uint64(limit.Cur), 2*most+reserved) //nolint:unconvert // FreeBSD's is signed
 	return max(least, (int(files)-reserved)/2)
 }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"oncegate/internal/config"
+)
+
+func TestCgroupMemory(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	for _, c := range []struct {
+		name  string
+		files fstest.MapFS
+		want  int64
+	}{
+		{"none", fstest.MapFS{}, 0},
+		{"container", fstest.MapFS{
+			"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("268435456\n"),
+		}, 268435456},
+		{"unit", fstest.MapFS{
+			"proc/self/cgroup": file("0::/system.slice/oncegate.service\n"),
+			"sys/fs/cgroup/system.slice/oncegate.service/memory.max": file("100\n"),
+		}, 100},
+		{"the least on the way up", fstest.MapFS{
+			"proc/self/cgroup":             file("0::/a/b\n"),
+			"sys/fs/cgroup/a/b/memory.max": file("max\n"),
+			"sys/fs/cgroup/a/memory.max":   file("50\n"),
+			"sys/fs/cgroup/memory.max":     file("70\n"),
+		}, 50},
+		{"no limit", fstest.MapFS{
+			"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("max\n"),
+		}, 0},
+		{"v1 only", fstest.MapFS{"proc/self/cgroup": file("9:memory:/x\n")}, 0},
+	} {
+		if got, ok := cgroupMemory(c.files); got != c.want || ok != (c.want != 0) {
+			t.Errorf("%s: %d, %v", c.name, got, ok)
+		}
+	}
+}
+
+func TestLikeThis(t *testing.T) {
+	for id, form := range map[string]string{
+		"evt_1NxV5y":                           `^evt_[1-9][A-Z][a-z][A-Z][1-9][a-z]$`,
+		"72d3162e-cc78-11e3-81ab-4c9367dc0958": `^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`,
+		"1234567":                              `^[1-9]{7}$`,
+		"":                                     `^$`,
+	} {
+		got := likeThis(id)
+		if !regexp.MustCompile(form).MatchString(got) || id != "" && got == id {
+			t.Errorf("like %s: %s", id, got)
+		}
+	}
+}
+
+func TestLastPart(t *testing.T) {
+	for key, want := range map[string]string{
+		"evt_1": "evt_1", "acct_1/evt_1": "evt_1", "a%2Fb": "a/b", "x/%23": "#",
+	} {
+		if got, number := lastPart(key); got != want || number {
+			t.Errorf("%s: %s, %v", key, got, number)
+		}
+	}
+	if got, number := lastPart("x/#12"); got != "12" || !number {
+		t.Errorf("number: %s, %v", got, number)
+	}
+}
+
+// A sample becomes another event each time, and what is signed passes the
+// route's own verification, retries too.
+func TestSampler(t *testing.T) {
+	const whsec = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	for _, name := range []string{"stripe", "github", "standard-webhooks", "svix", "shopify"} {
+		env := []string{strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_WEBHOOK_SECRET=" + whsec, "HOME=" + t.TempDir()}
+		c, err := config.Load(config.Options{Env: env, Flags: config.Flags{
+			Upstream: "http://127.0.0.1:1", Routes: []string{name + "=/hook"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := &url.URL{Scheme: "http", Host: "shop.example", Path: "/hook"}
+		keys := map[string]bool{}
+		for range 2 {
+			s, err := newSampler(c.Routes[0], target, "")
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			keys[s.key] = true
+			for n := range 3 {
+				d, err := s.signed(n, time.Now())
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if err := c.Routes[0].Verifier.Verify(t.Context(), d); err != nil {
+					t.Errorf("%s, delivery %d: %v", name, n, err)
+				}
+				if key, err := s.keyOf(d); err != nil || key != s.key {
+					t.Errorf("%s, delivery %d: key %s, %v", name, n, key, err)
+				}
+			}
+		}
+		if len(keys) != 2 {
+			t.Errorf("%s: two events have one key: %v", name, keys)
+		}
+	}
+}
+
+func TestReachable(t *testing.T) {
+	for address, want := range map[string]string{
+		":9180": "localhost:9180", "0.0.0.0:1": "localhost:1", "[::]:1": "localhost:1", "127.0.0.1:2": "127.0.0.1:2", "[::1]:3": "[::1]:3",
+	} {
+		if got := reachable(address); got != want {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	if got := printable("a\x1b[2Jb\nü"); got != "a\uFFFD[2Jb\uFFFDü" {
+		t.Errorf("%q", got)
+	}
+	for in, want := range map[string]string{"fresh": "fresh", "": "-", "\x1b[31m": "-", strings.Repeat("a", 33): "-"} {
+		if got := word(in); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+// B69: a configuration that was broken while oncegate runs makes no container
+// unhealthy.
+func TestHealthAddress(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir+"/broken.yaml", "version: 9")
+	writeFile(t, dir+"/good.yaml", "version: 1\nhealth: 127.0.0.1:7000\nstate_dir: /x\nupstream: http://127.0.0.1:1\n"+
+		"routes:\n  stripe: {path: /s, provider: stripe, secrets: whsec_test}\n")
+	for _, c := range []struct {
+		name, file string
+		env        []string
+		want       string
+	}{
+		{"B69 broken configuration", "broken.yaml", nil, defaultHealth},
+		{"configuration", "good.yaml", nil, "127.0.0.1:7000"},
+		{"environment", "broken.yaml", []string{"ONCEGATE_HEALTH=127.0.0.1:7001"}, "127.0.0.1:7001"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &program{env: c.env}
+			if got := p.healthAddress(&configFlags{path: dir + "/" + c.file}); got != c.want {
+				t.Errorf("%s", got)
+			}
+		})
+	}
+}
+
+func TestRunReportsFaults(t *testing.T) {
+	code, stdout, stderr := runHere(t, nil, "check", "--config", t.TempDir()+"/none.yaml")
+	if code != exitConfig || stdout != "" || !strings.Contains(stderr, "none.yaml: can't be read") {
+		t.Errorf("%d\n%s\n%s", code, stdout, stderr)
+	}
+}
