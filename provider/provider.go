@@ -1,4 +1,32 @@
-// Package provider holds the presets.
+// Package provider holds what is known of each provider: how it signs, where
+// its event key stands, how long it waits and retries, what it makes of an
+// answer. It is data, one YAML file a provider, embedded; this package reads the
+// files strictly and adds nothing of its own.
+//
+//	preset, err := provider.Get("stripe")
+//	...
+//	verifier, err := verify.Compile(preset.Verify, options)
+//	rules, err := keyextract.Compile(preset.KeySpec())
+//
+// # What a file says
+//
+// Preset describes the fields, schema.json is their JSON Schema, and
+// docs/providers.md shows how to add one. A preset names its sources and what is
+// not confirmed. Oracle says whose SDK or published signature its scheme was
+// held against; what has none says nothing there.
+//
+// # Enforced or observed
+//
+// A preset is enforced by default only where deliveries can be verified and
+// there is a key of which it is known that two different events never share it.
+// Otherwise its mode is observe, and ObserveWhy says why: losing an event
+// is worse than running one twice.
+//
+// # The key and the signature
+//
+// KeySigned says whether the key lies wholly among the signed bytes. Where it
+// doesn't, a captured delivery can come again under another ID, and where the
+// same ID comes with another body, on_mismatch may refuse it.
 package provider
 
 import (

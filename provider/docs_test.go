@@ -1,0 +1,108 @@
+package provider
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"oncegate/keyextract"
+)
+
+const page = "../docs/providers.md"
+
+// TestPage holds the list in docs/providers.md to the presets.
+func TestPage(t *testing.T) {
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- generated: providers -->\n", "<!-- end -->"
+	before, rest, found := strings.Cut(string(data), begin)
+	old, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatal("there is no place for the list")
+	}
+	want := list(all(t))
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if old != want {
+		t.Error("the list differs from the presets; run go test ./provider -run TestPage -update")
+	}
+}
+
+func list(presets []*Preset) string {
+	var b strings.Builder
+	b.WriteString("| provider | name | key | retries for | proven by |\n|---|---|---|---|---|\n")
+	for _, p := range presets {
+		var parts []string
+		for _, part := range p.Key {
+			parts = append(parts, "`"+place(part)+"`")
+		}
+		key := strings.Join(parts, ", ")
+		if key != "" && !p.KeySigned {
+			key += " (unsigned)"
+		}
+		title := fmt.Sprintf("[%s](%s)", p.Title, p.Docs)
+		if p.Mode == "observe" {
+			title += " (observed)"
+		}
+		retries := "never"
+		if !p.Retries.Never {
+			retries = duration(p.Retries.For)
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", title, p.Name, dash(key), retries, dash(p.Oracle))
+	}
+	return b.String()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func duration(d time.Duration) string {
+	switch {
+	case d%(24*time.Hour) == 0:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return d.String()
+}
+
+// place names where a part stands.
+func place(p keyextract.Part) string {
+	switch {
+	case len(p.First) > 0:
+		var options []string
+		for _, one := range p.First {
+			options = append(options, place(one))
+		}
+		return strings.Join(options, " or ")
+	case p.Form != "" && p.JSON != "":
+		return "form " + p.Form + " " + p.JSON
+	case p.JSON != "":
+		return p.JSON
+	case p.Header != "":
+		return p.Header
+	case p.Query != "":
+		return "query " + p.Query
+	case p.Form != "":
+		return "form " + p.Form
+	case p.XML != "":
+		return "xml " + p.XML
+	case p.Path != "":
+		return "path"
+	case p.Method:
+		return "method"
+	}
+	return "digest of the " + p.Digest
+}
