@@ -64,6 +64,8 @@ type process struct {
 	f    *faulty
 	mu   sync.Mutex
 	ice  chan struct{}
+	// slowReply is how long the replies of the store are under way.
+	slowReply time.Duration
 }
 
 func (r *rig) frozen() *process {
@@ -89,6 +91,7 @@ func (s frozenStore) Apply(ctx context.Context, batch []lock.Change) ([]lock.Res
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	defer time.Sleep(s.p.slowReply)
 	return s.p.f.Apply(ctx, batch)
 }
 

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -15,17 +16,21 @@ const (
 // Group returns a store that gathers: while one round trip is under way, what
 // others ask in the meantime waits and travels together on the next one, so
 // that many settles share one commit. An idle store is asked at once, by the
-// caller itself. Reads and writes travel apart, so that those who wait never
-// hold up those who renew and settle.
+// caller itself. Reads and writes travel apart, and among writes those that
+// change a record go before those that make one: so neither who waits nor who
+// begins holds up those who renew and settle.
 //
 // A trip runs on a context of its own, bounded by timeout: a caller that goes
-// away neither breaks a connection nor fails the others.
+// away neither breaks a connection nor fails the others. Where the store
+// refuses a trip of several callers, each is tried alone: one's bad change is
+// not the others' failure.
 func Group(store Store, timeout time.Duration, observe func(Event)) *Grouped {
 	g := &Grouped{store: store}
 	g.writes = lane[Change, Result]{
 		timeout: timeout, observe: observe, kind: EventWriteTrip,
-		trip: store.Apply,
-		key:  func(c *Change) *Key { return &c.Next.Key },
+		trip:   store.Apply,
+		key:    func(c *Change) *Key { return &c.Next.Key },
+		urgent: func(c *Change) bool { return c.Expect != None },
 		size: func(c *Change) int {
 			r := &c.Next
 			return 512 + len(r.Text) + len(r.AnswerHeader) + len(r.AnswerBody) + len(r.Request)
@@ -33,8 +38,9 @@ func Group(store Store, timeout time.Duration, observe func(Event)) *Grouped {
 	}
 	g.reads = lane[Key, Record]{
 		timeout: timeout, observe: observe, kind: EventReadTrip,
-		trip: store.Read,
-		size: func(*Key) int { return 64 },
+		trip:   store.Read,
+		urgent: func(*Key) bool { return false },
+		size:   func(*Key) int { return 64 },
 	}
 	return g
 }
@@ -63,6 +69,7 @@ func (g *Grouped) Close() error { return g.store.Close() }
 type lane[Q, A any] struct {
 	trip    func(context.Context, []Q) ([]A, error)
 	key     func(*Q) *Key // where a key may not occur twice in a trip
+	urgent  func(*Q) bool // those that go first
 	size    func(*Q) int
 	timeout time.Duration
 	observe func(Event)
@@ -76,6 +83,8 @@ type lane[Q, A any] struct {
 // A call is one caller's part of a trip.
 type call[Q, A any] struct {
 	asked   []Q
+	urgent  bool
+	until   time.Time // when the caller goes
 	answers []A
 	err     error
 	done    chan struct{} // closed when answers or err are set
@@ -87,7 +96,10 @@ func (l *lane[Q, A]) do(ctx context.Context, asked []Q) ([]A, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c := &call[Q, A]{asked: asked}
+	c := &call[Q, A]{asked: asked, until: time.Now().Add(l.timeout)}
+	if d, ok := ctx.Deadline(); ok && d.Before(c.until) {
+		c.until = d
+	}
 	l.mu.Lock()
 	if !l.busy {
 		l.busy = true
@@ -97,6 +109,7 @@ func (l *lane[Q, A]) do(ctx context.Context, asked []Q) ([]A, error) {
 		return c.answers, c.err
 	}
 	c.done, c.lead = make(chan struct{}), make(chan struct{})
+	c.urgent = l.urgent(&asked[0])
 	l.waiting = append(l.waiting, c)
 	l.mu.Unlock()
 
@@ -109,7 +122,6 @@ func (l *lane[Q, A]) do(ctx context.Context, asked []Q) ([]A, error) {
 			return nil, ctx.Err()
 		}
 		// Others already count on this call to make their trip.
-		ctx = context.WithoutCancel(ctx)
 	}
 	l.travel(ctx, c)
 	return c.answers, c.err
@@ -138,32 +150,41 @@ func (l *lane[Q, A]) travel(ctx context.Context, c *call[Q, A]) {
 			asked = append(asked, m.asked...)
 		}
 	}
-	deadline := time.Now().Add(l.timeout)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
-	}
-	trip, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
-	start := time.Now()
-	answers, err := l.trip(trip, asked)
-	cancel()
-	l.observe(Event{Kind: l.kind, Took: time.Since(start), N: len(asked)})
-	if err != nil {
-		l.observe(Event{Kind: EventStoreError})
-	}
-	l.handOn()
-
+	trip, cancel := context.WithDeadline(context.WithoutCancel(ctx), c.until)
+	defer cancel()
+	answers, err := l.goOnce(trip, asked)
+	alone := err != nil && len(c.batch) > 1 && !errors.Is(err, ErrUnavailable) && trip.Err() == nil
 	for _, m := range c.batch {
-		if m.err = err; err == nil {
+		switch {
+		case alone:
+			m.answers, m.err = l.goOnce(trip, m.asked)
+		case err != nil:
+			m.err = err
+		default:
 			m.answers, answers = answers[:len(m.asked):len(m.asked)], answers[len(m.asked):]
 		}
+	}
+	l.handOn()
+	for _, m := range c.batch {
 		if m.done != nil {
 			close(m.done)
 		}
 	}
 }
 
-// handOn makes the longest waiting call the leader of the next trip, with as
-// many others as fit.
+// goOnce makes one trip and tells of it.
+func (l *lane[Q, A]) goOnce(ctx context.Context, asked []Q) ([]A, error) {
+	start := time.Now()
+	answers, err := l.trip(ctx, asked)
+	l.observe(Event{Kind: l.kind, Took: time.Since(start), N: len(asked)})
+	if err != nil {
+		l.observe(Event{Kind: EventStoreError, Err: err})
+	}
+	return answers, err
+}
+
+// handOn sends off the next trip. Its leader is who stays longest, so that
+// nobody's going ends it for the others.
 func (l *lane[Q, A]) handOn() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,26 +192,45 @@ func (l *lane[Q, A]) handOn() {
 		l.busy = false
 		return
 	}
-	leader := l.waiting[0]
-	var later []*call[Q, A]
+	batch := l.choose()
+	leader := batch[0]
+	for _, c := range batch {
+		if c.until.After(leader.until) {
+			leader = c
+		}
+	}
+	leader.batch = batch
+	close(leader.lead)
+}
+
+// choose takes the calls of the next trip from those who wait: as many as fit,
+// the urgent ones first. The caller holds mu.
+func (l *lane[Q, A]) choose() (batch []*call[Q, A]) {
 	taken := make(map[Key]bool)
 	items, bytes := 0, 0
-	for _, c := range l.waiting {
-		n := 0
-		for i := range c.asked {
-			n += l.size(&c.asked[i])
+	for _, urgent := range [2]bool{true, false} {
+		var later []*call[Q, A]
+		for _, c := range l.waiting {
+			if c.urgent != urgent {
+				later = append(later, c)
+				continue
+			}
+			n := 0
+			for i := range c.asked {
+				n += l.size(&c.asked[i])
+			}
+			full := items > 0 && (items+len(c.asked) > maxTripItems || bytes+n > maxTripBytes)
+			if full || l.clash(taken, c.asked) {
+				later = append(later, c)
+				continue
+			}
+			items += len(c.asked)
+			bytes += n
+			batch = append(batch, c)
 		}
-		full := items > 0 && (items+len(c.asked) > maxTripItems || bytes+n > maxTripBytes)
-		if full || l.clash(taken, c.asked) {
-			later = append(later, c)
-			continue
-		}
-		items += len(c.asked)
-		bytes += n
-		leader.batch = append(leader.batch, c)
+		l.waiting = later
 	}
-	l.waiting = later
-	close(leader.lead)
+	return batch
 }
 
 // clash reports whether a key of asked is taken, and takes all of them if not.

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -84,11 +85,14 @@ type world struct {
 
 	policy *lock.Policy
 	wait   time.Duration
+	// journals says that what is owed outlives a process.
+	journals bool
 
 	mu     sync.Mutex // guards what follows
 	random *rand.Rand
 	faulty bool // faults may still happen
 	procs  []*proc
+	named  int
 	events map[string]*ledger
 	counts worldCounts
 	all    sync.WaitGroup
@@ -103,6 +107,7 @@ type ledger struct {
 	// spoken counts the effects that came before an operator last let the
 	// event run again.
 	spoken  int
+	lost    bool            // a settle was owed by a process that died and kept no journal
 	answers map[string]bool // bodies of 2xx
 	replay  string
 }
@@ -117,6 +122,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		OnUnknown: lock.OnUnknown(w.pick(2)),
 	}
 	w.wait = w.upTo(8 * time.Second)
+	w.journals = w.chance(30)
 	return w
 }
 
@@ -157,7 +163,7 @@ func (w *world) count(n *int) {
 // more, and all must come to rest.
 func (w *world) live() {
 	for range 3 {
-		w.procs = append(w.procs, w.newProc())
+		w.procs = append(w.procs, w.newProc(w.t.TempDir()))
 	}
 	ids := 1 + w.pick(3)
 	var senders, breakers sync.WaitGroup
@@ -198,7 +204,7 @@ func (w *world) judge(ids int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if r := records[0]; r.State != lock.StateDone {
+		if r := records[0]; r.State != lock.StateDone && !l.lost {
 			w.t.Errorf("%s comes to rest as %s (%s)", id, r.State, r.Reason)
 		}
 		if l.effects == 0 {
@@ -295,6 +301,11 @@ func (w *world) run(p *proc, id string, a *lock.Attempt) bool {
 	}
 	got := a.Settle(ending)
 	w.note("%s settled %s: %d (dead %v)", body, ending.State, got, p.isDead())
+	if ok && got != lock.SettleStands && !w.journals {
+		w.mu.Lock()
+		w.events[id].lost = true // if the process dies too early
+		w.mu.Unlock()
+	}
 	return ok && !p.isDead()
 }
 
@@ -363,21 +374,23 @@ func (w *world) operator(id string) {
 	if err != nil || records[0].State != lock.StateUnknown || records[0].RunsUntil > 0 {
 		return
 	}
-	next := records[0]
-	next.Version, next.Token = lock.NewVersion(), lock.NewToken()
-	next.State, next.Mark, next.Reason = lock.StateReleased, next.Mark|lock.MarkOperator, lock.ReasonOperator
-	next.Retain = time.Hour
-	results, err := w.store.Apply(context.Background(), []lock.Change{{Expect: records[0].Version, Next: next}})
-	if err != nil {
-		w.t.Error(err)
-		return
+	word := lock.Word{
+		Verb: lock.VerbReopen, Key: item(id).Key, Version: records[0].Version,
+		Who: "op", Why: "a look into the ledger", Retention: time.Hour,
 	}
-	if results[0].Standing.Version == next.Version {
+	w.mu.Lock()
+	l := w.events[id]
+	l.spoken = l.effects
+	had := l.effects > 0
+	w.mu.Unlock()
+	if had && w.chance(80) {
+		word.Verb, word.Answer = lock.VerbDone, &lock.Answer{Status: 200, Body: []byte("operator")}
 		w.mu.Lock()
-		w.events[id].spoken = w.events[id].effects
+		l.answers["operator"] = true
 		w.mu.Unlock()
-		w.note("operator lets %s run again", id)
 	}
+	told := lock.Decide(context.Background(), w.store.Sibling(), []lock.Word{word})[0]
+	w.note("operator says %s of %s: %v", word.Verb, id, told.Err)
 }
 
 // breaker freezes and kills a process now and then.
@@ -393,13 +406,13 @@ func (w *world) breaker(i int) {
 			p.freeze(w.upTo(8 * time.Second))
 		case 1:
 			w.count(&w.counts.Kills)
-			next := w.newProc()
-			w.mu.Lock()
-			w.procs[i] = next
-			w.mu.Unlock()
 			w.note("%s is killed", p.name)
 			p.kill()
 			w.all.Go(p.end)
+			next := w.newProc(p.dir)
+			w.mu.Lock()
+			w.procs[i] = next
+			w.mu.Unlock()
 		default:
 			p.outage(w.upTo(8 * time.Second))
 		}
@@ -410,8 +423,11 @@ func (w *world) breaker(i int) {
 type proc struct {
 	w     *world
 	name  string
+	dir   string
 	gate  *lock.Gate
 	store *memlock.Store
+
+	journal *lock.Journal
 
 	mu   sync.Mutex // guards what follows
 	dead bool
@@ -419,13 +435,21 @@ type proc struct {
 	ice  chan struct{} // closed when it thaws
 }
 
-func (w *world) newProc() *proc {
-	p := &proc{w: w, store: w.store.Sibling()}
+func (w *world) newProc(dir string) *proc {
+	p := &proc{w: w, dir: dir, store: w.store.Sibling()}
 	w.mu.Lock()
-	p.name = fmt.Sprint("p", len(w.log))
+	p.name = fmt.Sprint("p", w.named)
+	w.named++
 	w.mu.Unlock()
+	if w.journals {
+		journal, err := lock.OpenJournal(dir, 0)
+		if err != nil {
+			w.t.Error(err)
+		}
+		p.journal = journal
+	}
 	p.gate = lock.NewGate(p, lock.Options{
-		StoreTimeout: 500 * time.Millisecond, Memory: 1 << 20,
+		StoreTimeout: 500 * time.Millisecond, Memory: 1 << 20, Journal: p.journal,
 		Observe: func(e lock.Event) {
 			switch e.Kind {
 			case lock.EventFenced:
@@ -470,8 +494,11 @@ func (p *proc) outage(d time.Duration) {
 
 func (p *proc) kill() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.dead = true
+	p.mu.Unlock()
+	if p.journal != nil {
+		_ = p.journal.Close() // and nothing gets into it any more
+	}
 }
 
 // end lets the goroutines of a process come home. What a dead one still does
@@ -480,7 +507,13 @@ func (p *proc) end() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	err := p.gate.Close(ctx)
-	if err != nil && !p.isDead() {
+	if p.isDead() {
+		return
+	}
+	if p.journal != nil {
+		err = errors.Join(err, p.journal.Close())
+	}
+	if err != nil {
 		p.w.t.Errorf("%s: %v", p.name, err)
 	}
 }

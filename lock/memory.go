@@ -73,13 +73,6 @@ func (m *memory) get(k Key) (*Record, bool) {
 	return e.rec, true
 }
 
-// forget drops what is remembered of a key.
-func (m *memory) forget(k Key) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.known, k)
-}
-
 // remembered answers a delivery from memory, if all its events are there.
 func (g *Gate) remembered(ask *Ask) (Decision, bool) {
 	var first *Record
