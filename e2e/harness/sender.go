@@ -136,11 +136,11 @@ func (s *Sender) SendAll(ctx context.Context, url string, work []Event, width in
 
 // SendUntilOK delivers as a provider does whose target is a load balancer:
 // what was not answered 2xx is sent again, a moment later, to the next of the
-// URLs; as often as it takes, for a minute.
+// URLs; as often as it takes, for two minutes.
 func (s *Sender) SendUntilOK(ctx context.Context, urls []string, work []Event, width int) []Answer {
 	var turn atomic.Int64
 	return each(work, width, func(e Event) Answer {
-		deadline := time.Now().Add(time.Minute)
+		deadline := time.Now().Add(2 * time.Minute)
 		for {
 			url := urls[int(turn.Add(1))%len(urls)]
 			answer := s.Send(ctx, url, e.Delivery())
