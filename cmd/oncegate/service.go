@@ -31,6 +31,7 @@ type service struct {
 	current atomic.Pointer[config.Config]
 	tel     *telemetry.Telemetry
 	store   *openstore.Store
+	journal *lock.Journal // nil where there can be none
 	gate    *lock.Gate
 	handler *proxy.Handler
 	health  *health.Server
@@ -87,7 +88,11 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 		return err
 	}
 	undo = append(undo, s.store.Close)
-	s.gate = lock.NewGate(s.store, lock.Options{StoreTimeout: c.StoreTimeout, Memory: doneMemory, Observe: s.tel.Claim})
+	s.openJournal(c)
+	undo = append(undo, s.closeJournal)
+	s.gate = lock.NewGate(s.store, lock.Options{
+		StoreTimeout: c.StoreTimeout, Memory: doneMemory, Journal: s.journal, Observe: s.tel.Claim,
+	})
 	undo = append(undo, func() error { return s.gate.Close(context.WithoutCancel(ctx)) })
 	if s.handler, err = proxy.New(proxy.Options{Config: c, Gate: s.gate, Telemetry: s.tel, Log: s.log}); err != nil {
 		return err

@@ -39,7 +39,7 @@ func (s *service) stop() error {
 	err = errors.Join(err, owed, s.handler.Close())
 	s.endWork()
 	s.work.Wait()
-	err = errors.Join(err, s.store.Close(), s.farewell())
+	err = errors.Join(err, s.closeJournal(), s.store.Close(), s.farewell())
 	s.serving.Wait()
 	if err != nil {
 		s.log.Error("stopped, and not everything ended well", "error", err)

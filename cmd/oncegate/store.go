@@ -10,6 +10,7 @@ import (
 	"oncegate/internal/config"
 	"oncegate/internal/openstore"
 	"oncegate/lock"
+	"oncegate/lock/pglock"
 	"oncegate/lock/sqlitelock"
 )
 
@@ -28,8 +29,24 @@ func backendOf(s config.Store) (backend, error) {
 		return sqliteBackend{sqlitelock.Open(s.Path, sqlitelock.Options{
 			NoMigrate: s.Migrate == "never", Readers: s.Pool,
 		}), s.Path}, nil
+	case "postgres":
+		return pglock.Open(pglock.Options{
+			URL: s.URL, Schema: s.Schema, Pool: s.Pool, Mode: pgMode(s.ExecMode), NoMigrate: s.Migrate == "never",
+		})
 	}
 	return nil, fmt.Errorf("store %s: stores of kind %s are not available in this version", s, s.Kind)
+}
+
+// pgMode is what the configuration's word means to the driver, which knows three
+// ways: find out by itself, always prepare statements, never.
+func pgMode(word string) pglock.Mode {
+	switch word {
+	case "":
+		return pglock.ModeAuto
+	case "cache_statement":
+		return pglock.ModePrepare
+	}
+	return pglock.ModeExec
 }
 
 // A sqliteBackend also makes the folder that holds the file, which may be a disk

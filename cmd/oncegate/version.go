@@ -10,6 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// release is the version that scripts/dist builds, set by the linker. Elsewhere
+// it is empty, and the toolchain's own word holds.
+var release string
+
 // A build says what this program was built from.
 type build struct {
 	Version  string `json:"version"`
@@ -27,7 +31,10 @@ func thisBuild() build {
 	if !ok {
 		return b
 	}
-	if v := strings.TrimPrefix(info.Main.Version, "v"); v != "" && v != "(devel)" {
+	switch v := strings.TrimPrefix(info.Main.Version, "v"); {
+	case release != "":
+		b.Version = release
+	case v != "" && v != "(devel)":
 		b.Version = v
 	}
 	for _, s := range info.Settings {
