@@ -1,0 +1,36 @@
+-- Text is kept as bytes, so that no collation has a say in what is equal.
+-- Moments are microseconds since 1970 by the server's clock. Names are short
+-- enough for the key; a key text is not, so its digest stands in for it.
+CREATE TABLE IF NOT EXISTS oncegate_claims (
+	namespace     VARBINARY(64)  NOT NULL,
+	scope         VARBINARY(128) NOT NULL,
+	digest        BINARY(32)     NOT NULL,
+	first_seen    BIGINT         NOT NULL,
+	last_seen     BIGINT         NOT NULL,
+	written_at    BIGINT         NOT NULL,
+	lease_until   BIGINT         NOT NULL,
+	runs_until    BIGINT         NOT NULL,
+	expires_at    BIGINT,
+	due_at        BIGINT,
+	deliveries    BIGINT         NOT NULL,
+	attempt       INT            NOT NULL,
+	unanswered    INT            NOT NULL,
+	answer_status INT            NOT NULL,
+	role          TINYINT UNSIGNED NOT NULL,
+	state         TINYINT UNSIGNED NOT NULL,
+	mark          TINYINT UNSIGNED NOT NULL,
+	token         BINARY(16)     NOT NULL,
+	version       BINARY(16)     NOT NULL,
+	names         BINARY(32),
+	payload       BINARY(32),
+	reason        VARBINARY(255) NOT NULL,
+	key_text      BLOB           NOT NULL,
+	group_key     BLOB           NOT NULL,
+	tags          MEDIUMBLOB,
+	answer_header MEDIUMBLOB,
+	answer_body   LONGBLOB,
+	request       LONGBLOB,
+	PRIMARY KEY (namespace, scope, digest),
+	KEY claims_state (namespace, state),
+	KEY claims_expiry (namespace, expires_at)
+) ENGINE=InnoDB
