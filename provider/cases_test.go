@@ -78,6 +78,8 @@ func TestHandshakes(t *testing.T) {
 		"meta/challenge":                          {Method: "GET", Target: "/x?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=x"},
 		"okta/verification":                       {Method: "GET", Header: http.Header{"X-Okta-Verification-Challenge": {"x"}}},
 		"pagerduty/ping":                          {Body: []byte(`{"event":{"id":"1","event_type":"pagey.ping"}}`)},
+		"slack/ssl_check":                         {Header: http.Header{"Content-Type": {formType}}, Body: []byte("ssl_check=1&token=x")},
+		"slack/interaction-without-id":            {Header: http.Header{"Content-Type": {formType}}, Body: []byte(form("payload", `{"type":"view_closed"}`))},
 		"slack/url_verification":                  {Body: []byte(`{"token":"x","challenge":"c1","type":"url_verification"}`)},
 		"wise/test":                               {Header: http.Header{"X-Test-Notification": {"true"}}, Body: []byte(`{}`)},
 		"woocommerce/ping":                        {Header: http.Header{"Content-Type": {formType}}, Body: []byte("webhook_id=7")},
@@ -244,6 +246,25 @@ func TestSvixID(t *testing.T) {
 	d.Header.Set("svix-id", "msg_3")
 	if b.verifier.Verify(context.Background(), d) == nil {
 		t.Error("B08 accepted with an unsigned svix-id")
+	}
+}
+
+// TestForms: what is not an event as in the sample still has its key, or none.
+func TestForms(t *testing.T) {
+	const urlencoded = "application/x-www-form-urlencoded"
+	for name, c := range map[string]struct{ preset, kind, body, want string }{
+		"B14 Slack's command":   {"slack", urlencoded, "command=%2Forder&trigger_id=13345224609.738474920.8088930838d88f008e0", "13345224609.738474920.8088930838d88f008e0"},
+		"B14 Slack's button":    {"slack", urlencoded, form("payload", `{"type":"block_actions","trigger_id":"12321423423.333649436676.d8c1bb837935619ccad0f624c448ffb3"}`), "12321423423.333649436676.d8c1bb837935619ccad0f624c448ffb3"},
+		"B14 a multipart event": {"dropbox-sign", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"json\"\r\n\r\n" + `{"event":{"event_type":"t","event_time":"1"}}` + "\r\n--b--\r\n", "t/1/%-/%-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := get(t, c.preset)
+			d := b.sample(c.body)
+			d.Header.Set("Content-Type", c.kind)
+			if key := b.key(d); key != c.want {
+				t.Errorf("key %q, want %q", key, c.want)
+			}
+		})
 	}
 }
 
