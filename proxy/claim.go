@@ -39,8 +39,10 @@ func (r *route) question(d *delivery.Delivery, v keyextract.Values) *lock.Ask {
 		Policy:  r.policy,
 		Payload: r.payload(d),
 		Tags:    v.Tags,
-		Request: func() []byte { return keepRequest(d) },
 		Wait:    max(0, r.Wait-time.Since(d.Arrived)),
+	}
+	if r.policy.KeepRequest {
+		ask.Request = func() []byte { return keepRequest(d) }
 	}
 	for _, key := range v.Keys {
 		ask.Items = append(ask.Items, lock.Item{Key: lock.KeyOf(r.namespace, r.Scope, key), Text: key})
