@@ -38,7 +38,7 @@ func Compile(specs []Spec, o Options) (*Verifier, error) {
 		return nil, nil
 	}
 	c := &compiler{o: o, fetch: newFetcher(o.Transport)}
-	v := &Verifier{}
+	v := &Verifier{specs: specs, options: o}
 	authenticates := false
 	for i := range specs {
 		s := c.scheme(fmt.Sprintf("[%d]", i), &specs[i], false)

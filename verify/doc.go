@@ -24,8 +24,8 @@
 // the time of signing and {any} for what doesn't matter. With List, both the
 // format and what arrives are split by the separator, and items that fit no
 // part of the format are ignored. A delivery is genuine where any of its
-// signatures fits any of the secrets. At most 64 are looked at, in at most
-// 8 KiB of header lines; what brings more is refused.
+// signatures fits any of the secrets. A list of more than 64 items, and header
+// lines of more than 8 KiB, are refused.
 //
 // # The signed text
 //

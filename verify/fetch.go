@@ -27,6 +27,8 @@ const (
 	staleFor       = 24 * time.Hour   // or so long, while it can't be fetched anew
 	failedFor      = 10 * time.Second // a fetch that failed isn't tried again so soon
 	refreshAtLeast = time.Minute      // a key set isn't fetched anew more often
+	fetchBurst     = 20               // so many fetches at once, and then
+	fetchEvery     = time.Second      // one in this time: what strangers make up leads to no more
 )
 
 // A fetcher gets keys over HTTPS from pinned hosts. It follows no redirect,
@@ -37,8 +39,9 @@ type fetcher struct {
 	flight singleflight.Group
 	now    func() time.Time
 
-	mu    sync.Mutex // guards cache
+	mu    sync.Mutex // guards what follows
 	cache map[question]fetched
+	spent time.Time // fetches are spent up to this moment; it runs ahead by at most fetchBurst
 }
 
 type fetched struct {
@@ -137,6 +140,9 @@ func (f *fetcher) get(ctx context.Context, q question, newer bool) ([]byte, erro
 		if got, ok := f.cached(q, newer); ok {
 			return got.body, got.err
 		}
+		if !f.spend() {
+			return nil, errTooOften
+		}
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		body, err := f.fetch(own, q)
@@ -146,6 +152,24 @@ func (f *fetcher) get(ctx context.Context, q question, newer bool) ([]byte, erro
 		return nil, err
 	}
 	return body.([]byte), nil
+}
+
+// errTooOften says that more keys are asked for than any provider has.
+var errTooOften = errors.New("too many keys are being asked for")
+
+// spend takes one fetch of those that there are.
+func (f *fetcher) spend() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	if f.spent.Before(now) {
+		f.spent = now
+	}
+	if f.spent.Sub(now) >= fetchBurst*fetchEvery {
+		return false
+	}
+	f.spent = f.spent.Add(fetchEvery)
+	return true
 }
 
 // cached returns what is known and still good enough.

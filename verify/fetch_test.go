@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -93,3 +94,29 @@ func TestFetcherAsksOnce(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestFetcherIsNoHammer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &web{pages: map[string]string{"https://keys.example/good": "key"}}
+		f := newFetcher(w)
+		good := question{url: "https://keys.example/good"}
+		if _, err := f.get(context.Background(), good, false); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 1000 {
+			if _, err := f.get(context.Background(), question{url: fmt.Sprintf("https://keys.example/%d", i)}, false); err == nil {
+				t.Fatal("found what is not there")
+			}
+		}
+		if len(w.asked) != fetchBurst {
+			t.Errorf("asked %d times", len(w.asked))
+		}
+		if _, err := f.get(context.Background(), good, false); err != nil {
+			t.Errorf("a known key is lost: %v", err)
+		}
+		time.Sleep(fetchEvery)
+		if _, err := f.get(context.Background(), question{url: "https://keys.example/new"}, false); errors.Is(err, errTooOften) {
+			t.Error("nothing is asked any more")
+		}
+	})
+}

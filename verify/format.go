@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxSignatures bounds how many signatures of one delivery are looked at. A
-// delivery that brings more is refused.
+// maxSignatures bounds how many signatures of one delivery are looked at, what
+// is ignored in their list included. A delivery that brings more is refused.
 const maxSignatures = 64
 
 // A format is what a signature looks like on a header line, or elsewhere.

@@ -44,7 +44,11 @@ type scheme interface {
 // A Verifier checks deliveries by schemes that must all hold. It may be used
 // by many goroutines at once. A nil Verifier refuses everything: a route that
 // isn't verified doesn't ask.
-type Verifier struct{ schemes []scheme }
+type Verifier struct {
+	schemes []scheme
+	specs   []Spec // what it was compiled from, for Hints
+	options Options
+}
 
 var errNothing = &Error{Kind: Unavailable, Detail: "nothing says how to verify"}
 
