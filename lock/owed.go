@@ -34,11 +34,12 @@ type owed struct {
 	stop   sync.Once
 	done   sync.WaitGroup
 
-	most int // debts in a trip; touched by who pays alone
+	most  int // debts in a trip; touched by who pays alone
+	limit int // so many owed are too many
 }
 
 func newOwed(g *Gate, journal *Journal) *owed {
-	return &owed{g: g, journal: journal, keys: make(map[Key]int), quit: make(chan struct{}), most: maxTripItems}
+	return &owed{g: g, journal: journal, keys: make(map[Key]int), quit: make(chan struct{}), most: maxTripItems, limit: mostOwed}
 }
 
 func (o *owed) len() int {
@@ -48,7 +49,7 @@ func (o *owed) len() int {
 }
 
 // full reports whether so much is owed that no attempt may begin.
-func (o *owed) full() bool { return o.len() >= mostOwed }
+func (o *owed) full() bool { return o.len() >= o.limit }
 
 // holds reports whether a write on the key is owed.
 func (o *owed) holds(k Key) bool {
