@@ -1,11 +1,12 @@
 # make test   everything that can fail, on real servers (installs them as root)
 # make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
 # make build  bin/oncegate
+# make dist   what is released, into dist: binaries, Debian packages, SBOMs, checksums
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: build test test-servers test-unit test-nested lint clean
+.PHONY: build dist test test-servers test-unit test-nested lint clean
 
 GO ?= go
 TOOLS := bin/tools
@@ -34,20 +35,35 @@ test-unit:
 test-nested:
 	for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) test -count=1 -parallel 8 -timeout 20m ./...) || exit; done
 
+# All of them, whatever the first ones find.
 lint: $(TOOLS)/.built
-	@echo gofmt
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
-	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	@for dir in . $(NESTED); do \
+	@failed=0; \
+	echo gofmt; \
+	unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; failed=1; fi; \
+	for dir in . $(NESTED); do \
 		echo "$$dir: vet, staticcheck, golangci-lint"; \
-		(cd $$dir && $(GO) vet ./... && $(CURDIR)/$(TOOLS)/staticcheck ./... && \
-			$(CURDIR)/$(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...) || exit; \
-	done
-	@scripts/vulnerabilities $(TOOLS)/govulncheck . $(NESTED)
+		cd $(CURDIR)/$$dir; \
+		$(GO) vet ./... || failed=1; \
+		$(CURDIR)/$(TOOLS)/staticcheck ./... || failed=1; \
+		$(CURDIR)/$(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./... || failed=1; \
+	done; \
+	cd $(CURDIR); \
+	scripts/vulnerabilities $(TOOLS)/govulncheck . $(NESTED) || failed=1; \
+	exit $$failed
 
 # The linters are pinned in tools/go.mod and built from there.
 $(TOOLS)/.built: tools/go.mod tools/go.sum
 	$(GO) build -C tools -o ../$(TOOLS)/ tool
+	@touch $@
+
+dist: $(TOOLS)/.sbom
+	@scripts/dist
+
+# What writes SBOMs has a module file of its own, so that it and the linters
+# don't choose each other's versions.
+$(TOOLS)/.sbom: tools/sbom.mod tools/sbom.sum
+	$(GO) build -C tools -modfile=sbom.mod -o ../$(TOOLS)/ tool
 	@touch $@
 
 clean:
