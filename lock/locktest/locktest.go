@@ -11,6 +11,7 @@
 //			return locktest.Fixture{
 //				Open: func(t testing.TB) locktest.Store { ... },
 //				Pass: func(t testing.TB, d time.Duration) { ... },
+//				Stored: func(t testing.TB) int { ... },
 //			}
 //		})
 //	}
@@ -53,6 +54,8 @@ type Fixture struct {
 	// Pass lets d pass for all records that are there now: it moves every
 	// moment of theirs into the past by d.
 	Pass func(t testing.TB, d time.Duration)
+	// Stored counts the records that take up room, past retention or not.
+	Stored func(t testing.TB) int
 }
 
 // Run runs the suite. It asks for a new fixture for each case.

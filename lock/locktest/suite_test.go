@@ -30,6 +30,7 @@ type flawed struct {
 var flaws = []string{
 	"compares the token alone", "does not know its own change again", "answers in another order",
 	"answers as if all were applied", "reads from a cache", "loses what follows a zero byte", "lists what is expired",
+	"purges nothing",
 }
 
 func (f *flawed) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, error) {
@@ -95,6 +96,13 @@ func (f *flawed) List(ctx context.Context, q lock.Filter, after lock.Cursor, lim
 	return records, err
 }
 
+func (f *flawed) Purge(ctx context.Context, namespace string, limit int) (int, error) {
+	if f.flaw == "purges nothing" {
+		return 0, nil
+	}
+	return f.Store.Purge(ctx, namespace, limit)
+}
+
 // The suite must fail each flawed store. Each runs in a process of its own.
 func TestSuiteFindsFlaws(t *testing.T) {
 	for _, flaw := range flaws {
@@ -119,7 +127,8 @@ func TestFlawedStore(t *testing.T) {
 			Open: func(testing.TB) locktest.Store {
 				return &flawed{Store: s.Sibling(), flaw: os.Getenv(flawVariable), cached: map[lock.Key]lock.Record{}}
 			},
-			Pass: func(_ testing.TB, d time.Duration) { s.Advance(d) },
+			Pass:   func(_ testing.TB, d time.Duration) { s.Advance(d) },
+			Stored: func(testing.TB) int { return s.Len() },
 		}
 	})
 }

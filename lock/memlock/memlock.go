@@ -59,6 +59,13 @@ func (s *Store) Advance(d time.Duration) {
 	s.data.ahead += d
 }
 
+// Len returns how many records are kept, past retention or not.
+func (s *Store) Len() int {
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	return len(s.data.records)
+}
+
 // now returns the store's time. The caller holds mu.
 func (d *data) now() int64 { return time.Now().Add(d.ahead).UnixMicro() }
 

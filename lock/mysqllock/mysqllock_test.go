@@ -29,6 +29,13 @@ func TestStore(t *testing.T) {
 						return open(t, mysqllock.Options{URL: server.URL(database) + parameters})
 					},
 					Pass: func(t testing.TB, d time.Duration) { pass(t, raw(t, server.DSN(database)), d) },
+					Stored: func(t testing.TB) (n int) {
+						err := raw(t, server.DSN(database)).QueryRow("SELECT count(*) FROM oncegate_claims").Scan(&n)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return n
+					},
 				}
 			})
 		})

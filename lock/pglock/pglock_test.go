@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"oncegate/internal/testenv"
 	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
@@ -35,6 +37,17 @@ func fixture(o pglock.Options, p *testenv.PostgresServer, database string) lockt
 				set += fmt.Sprintf(", %s = %s %s", column, column, shift)
 			}
 			p.Exec(t, database, fmt.Sprintf(`UPDATE %q.oncegate_claims SET %s`, o.Schema, set[2:]))
+		},
+		Stored: func(t testing.TB) (n int) {
+			c, err := pgx.Connect(t.Context(), p.URL(database))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close(t.Context())
+			if err := c.QueryRow(t.Context(), fmt.Sprintf(`SELECT count(*) FROM %q.oncegate_claims`, o.Schema)).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
 		},
 	}
 }

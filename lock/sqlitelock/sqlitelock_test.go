@@ -17,6 +17,14 @@ func TestStore(t *testing.T) {
 		return locktest.Fixture{
 			Open: func(testing.TB) locktest.Store { return sqlitelock.Open(path, sqlitelock.Options{}) },
 			Pass: func(t testing.TB, d time.Duration) { pass(t, path, d) },
+			Stored: func(t testing.TB) (n int) {
+				db := raw(t, path)
+				defer db.Close()
+				if err := db.QueryRow("SELECT count(*) FROM claims").Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			},
 		}
 	})
 }
