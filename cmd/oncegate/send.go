@@ -24,31 +24,30 @@ const (
 
 type sendFlags struct {
 	configFlags
-	route, provider, event string
-	count, parallel        int
-	timeout                time.Duration
+	url, route, provider, event string
+	count, parallel             int
+	timeout                     time.Duration
 }
 
 func (p *program) sendCommand() *cobra.Command {
 	var flags sendFlags
 	cmd := &cobra.Command{
-		Use:   "send [URL]",
+		Use:   "send",
 		Short: "Send a signed sample of a provider's to a route or an app",
 		Long: `send signs the provider's sample with the route's secret, sends it, and prints
 what was answered. With --count it sends the same event again and again, as
 providers do; each time it is run it makes another event, unless --event names
-one. Without a URL it sends to the route, where this configuration listens.
+one. Without --url it sends to the route, where this configuration listens.
 
   oncegate send --route stripe --count 20 --parallel 20
-  STRIPE_WEBHOOK_SECRET=whsec_... oncegate send --provider stripe http://127.0.0.1:8000/stripe/webhook
+  STRIPE_WEBHOOK_SECRET=whsec_... oncegate send --provider stripe --url http://127.0.0.1:8000/stripe/webhook
 
 It ends with 0 where every delivery was answered 2xx.`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.send(cmd.Context(), &flags, args)
-		},
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.send(cmd.Context(), &flags) },
 	}
 	flags.add(cmd)
+	cmd.Flags().StringVar(&flags.url, "url", "", "where to send to: an http or https `URL`")
 	cmd.Flags().StringVar(&flags.route, "route", "", "the route's `name` in the configuration")
 	cmd.Flags().StringVar(&flags.provider, "provider", "", "a provider, without a configuration; the secret is `NAME`_WEBHOOK_SECRET in the environment")
 	cmd.Flags().StringVar(&flags.event, "event", "", "the event's `ID`, instead of a new one")
@@ -58,14 +57,14 @@ It ends with 0 where every delivery was answered 2xx.`,
 	return cmd
 }
 
-func (p *program) send(ctx context.Context, flags *sendFlags, args []string) error {
+func (p *program) send(ctx context.Context, flags *sendFlags) error {
 	if flags.count < 1 || flags.count > maxSent || flags.parallel < 1 || flags.parallel > maxParallel {
 		return &usageError{fmt.Errorf("--count must be between 1 and %d, --parallel between 1 and %d", maxSent, maxParallel)}
 	}
 	var target *url.URL
-	if len(args) == 1 {
+	if flags.url != "" {
 		var err error
-		if target, err = targetOf(args[0]); err != nil {
+		if target, err = targetOf(flags.url); err != nil {
 			return err
 		}
 	}
@@ -92,7 +91,7 @@ func (p *program) send(ctx context.Context, flags *sendFlags, args []string) err
 func targetOf(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return nil, &usageError{errors.New("the target must be an http:// or https:// URL, without a user")}
+		return nil, &usageError{errors.New("--url must be an http:// or https:// URL, without a user")}
 	}
 	u.Fragment = ""
 	return u, nil
@@ -106,7 +105,7 @@ func (p *program) sendRoute(flags *sendFlags, target *url.URL) (*config.Config, 
 	case flags.provider != "" && flags.route != "":
 		return nil, nil, &usageError{errors.New("--route and --provider say the same thing in two ways; give one")}
 	case flags.provider != "" && target == nil:
-		return nil, nil, &usageError{errors.New("--provider needs a URL to send to")}
+		return nil, nil, &usageError{errors.New("--provider needs --url, where to send to")}
 	case flags.provider != "":
 		o.Path = ""
 		o.Flags.Upstream = "http://127.0.0.1:8000" // asked for by the configuration, and not used

@@ -83,7 +83,7 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 	if s.tel, err = telemetry.New(ctx, telemetry.Options{Log: s.log, Version: s.version}); err != nil {
 		return err
 	}
-	undo = append(undo, func() error { return s.tel.Shutdown(context.WithoutCancel(ctx)) })
+	undo = append(undo, s.export)
 	if err := s.openStore(ctx, c); err != nil {
 		return err
 	}

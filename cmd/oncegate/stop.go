@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 )
 
@@ -62,16 +61,19 @@ func (s *service) closePublic() error {
 // farewell exports what is left to export, and ends the health listener last. A
 // collector that is out of reach makes no failure of a clean stop.
 func (s *service) farewell() error {
-	ctx, cancel := context.WithTimeout(context.Background(), lastTelemetry)
-	defer cancel()
-	if err := s.tel.Shutdown(ctx); err != nil {
+	if err := s.export(); err != nil {
 		s.log.Warn("not all telemetry was exported", "error", err)
 	}
-	probes, cancelProbes := context.WithTimeout(context.Background(), lastProbes)
-	defer cancelProbes()
-	err := s.health.Shutdown(probes)
-	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, context.DeadlineExceeded) {
-		return nil // a scrape that hangs
+	ctx, cancel := context.WithTimeout(context.Background(), lastProbes)
+	defer cancel()
+	if err := s.health.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
 	}
-	return err
+	return nil // a scrape that hangs
+}
+
+func (s *service) export() error {
+	ctx, cancel := context.WithTimeout(context.Background(), lastTelemetry)
+	defer cancel()
+	return s.tel.Shutdown(ctx)
 }

@@ -79,16 +79,18 @@ func (b sqliteBackend) makeFolder() error {
 	return nil
 }
 
-// withStore opens the configuration's store for one command, and closes it.
-// A command that only looks must not make a store: where there is none yet, it
-// says so.
+// withStore opens the configuration's store for a command that only looks, and
+// closes it. Such a command makes no store and changes no tables: oncegate may be
+// running, in another version.
 func withStore(ctx context.Context, c *config.Config, do func(context.Context, backend) error) (err error) {
 	if c.Store.Kind == "sqlite" {
 		if _, err := os.Stat(c.Store.Path); err != nil {
 			return fmt.Errorf("%w: %w; serve makes the file when it first runs, in the folder that state_dir names", lock.ErrUnavailable, err)
 		}
 	}
-	store, err := backendOf(c.Store)
+	looking := c.Store
+	looking.Migrate = "never"
+	store, err := backendOf(looking)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,8 @@ type Backend interface {
 type Options struct {
 	// Accept names weaknesses that don't keep the store from being used.
 	Accept []string
-	// Timeout bounds one examination. Zero: 5 s.
+	// Timeout bounds the first examination, since traffic waits for it. Zero:
+	// 5 s. The later ones have a minute: tables may have to be changed.
 	Timeout time.Duration
 	// Log is told what the background finds; required.
 	Log *slog.Logger
@@ -54,6 +55,8 @@ type Options struct {
 const (
 	firstPause = 200 * time.Millisecond
 	mostPause  = 5 * time.Second
+
+	laterTimeout = time.Minute
 )
 
 // A Store is a Backend that is used only once it was found fit. Its methods may
@@ -104,7 +107,7 @@ func Open(ctx context.Context, backend Backend, o Options) (*Store, error) {
 	s := &Store{backend: backend, o: o, fit: make(chan struct{})}
 	life, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	err := s.examine(ctx)
+	err := s.examine(ctx, o.Timeout)
 	switch {
 	case err == nil:
 		close(s.fit)
@@ -129,7 +132,7 @@ func (s *Store) keepTrying(life context.Context) {
 			timer.Stop()
 			return
 		}
-		err := s.examine(life)
+		err := s.examine(life, max(s.o.Timeout, laterTimeout))
 		switch {
 		case err == nil:
 			close(s.fit)
@@ -146,8 +149,8 @@ func (s *Store) keepTrying(life context.Context) {
 }
 
 // examine asks the backend for its weaknesses, and notes what can't be learned.
-func (s *Store) examine(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+func (s *Store) examine(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	found, err := s.backend.Check(ctx)
 	s.note(err)

@@ -164,6 +164,36 @@ func TestComesLate(t *testing.T) {
 	})
 }
 
+// Making tables may take longer than a delivery can wait for the store.
+func TestSlowExaminationIsLetFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(ctx context.Context) ([]lock.Weakness, error) {
+			select {
+			case <-time.After(20 * time.Second):
+				return nil, nil
+			case <-ctx.Done():
+				return nil, fmt.Errorf("%w: %w", lock.ErrUnavailable, ctx.Err())
+			}
+		}
+		began := time.Now()
+		s, err := Open(t.Context(), &backend{check: slow}, Options{Timeout: 2 * time.Second, Log: quiet()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 2*time.Second || s.Fit() {
+			t.Errorf("the start waited %v, fit %v", took, s.Fit())
+		}
+		time.Sleep(firstPause + 20*time.Second)
+		synctest.Wait()
+		if !s.Fit() {
+			t.Error("never found fit")
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestCloseEndsTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Open(t.Context(), &backend{check: hangs}, Options{Log: quiet()})
