@@ -135,12 +135,12 @@ func (c *compiler) secrets(s *Spec) Secrets {
 func (c *compiler) signed(field string, s *Spec, word string, alternative bool) scheme {
 	out := &signed{lower: s.Lower, fields: s.Fields, within: s.Within, each: s.Each, absent: s.Absent, params: c.o.Params}
 	before := len(c.faults)
-	var err error
-	size := 0
-	if out.engine, size, err = c.engine(s, word, alternative); err != nil {
+	cryptography, size, err := c.engine(s, word, alternative)
+	if err != nil {
 		c.fault(field+"."+word, "%s", err)
 		return out
 	}
+	out.engine = cryptography
 	if out.place, err = onePlace(s.Header, "", s.JSON, s.Form, s.Query); c.note(field, err) && out.place.kind == "" {
 		c.fault(field, "say where the signature stands: header, json, form or query")
 	}

@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -65,7 +66,7 @@ func (f *forward) verify(ctx context.Context, r *request) error {
 	resp, err := f.client.Do(req)
 	if err != nil {
 		// The URL, which may hold credentials, stays out of the error.
-		if e, ok := err.(*url.Error); ok {
+		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}
 		return &Error{Kind: Unavailable, Place: "http", Detail: "the verifier was not reached", Err: err}

@@ -38,13 +38,11 @@ func (c *compiler) jwt(field string, s *Spec, lenient bool) scheme {
 	if t.place, err = onePlace(s.Header, "", "", "", ""); c.note(field, err) && t.place.kind == "" {
 		c.fault(field, "say in which header the token stands")
 	}
-	var after string
-	format, ok := s.Format, true
-	if format == "" {
-		format = "{jwt}"
-	}
-	if t.before, after, ok = strings.Cut(format, "{jwt}"); !ok || after != "" {
-		c.fault(field+".format", "has to end in {jwt}")
+	if s.Format != "" {
+		var ok bool
+		if t.before, ok = strings.CutSuffix(s.Format, "{jwt}"); !ok {
+			c.fault(field+".format", "has to end in {jwt}")
+		}
 	}
 	switch {
 	case s.Keys != nil && s.JWT != "HS256":
