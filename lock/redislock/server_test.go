@@ -1,0 +1,258 @@
+package redislock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"oncegate/internal/testenv"
+	"oncegate/lock"
+	"oncegate/lock/locktest"
+	"oncegate/lock/redislock"
+)
+
+func do(t *testing.T, c *redis.Client, command ...any) {
+	t.Helper()
+	if err := c.Do(t.Context(), command...).Err(); err != nil {
+		t.Fatalf("%v: %v", command, err)
+	}
+}
+
+func TestLostReplies(t *testing.T) {
+	p := locktest.NewProxy(t, servers.Redis(t).Addr)
+	locktest.LostReplies(t, opened(t, redislock.Options{URL: "redis://" + p.Addr, Prefix: "lost:"}), p)
+}
+
+// A server that has forgotten the scripts is told them again.
+func TestNoScript(t *testing.T) {
+	server := testenv.Redis(t)
+	s := opened(t, redislock.Options{URL: server.URL})
+	a, b := change("a"), change("b")
+	mustApply(t, s, a)
+	do(t, raw(t, server.Addr), "SCRIPT", "FLUSH")
+	mustApply(t, s, settle(a), b)
+	do(t, raw(t, server.Addr), "SCRIPT", "FLUSH")
+	got, err := s.Read(t.Context(), []lock.Key{a.Next.Key, b.Next.Key})
+	if err != nil || got[0].State != lock.StateDone || got[1].State != lock.StateRunning {
+		t.Fatal(got, err)
+	}
+}
+
+// The server is away when the store is opened, comes, goes and comes again.
+// B63: what it was told is on its disk.
+func TestOutage(t *testing.T) {
+	server := testenv.Redis(t)
+	server.Stop(t)
+	s := opened(t, redislock.Options{URL: server.URL})
+	out := func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		start := time.Now()
+		if _, err := s.Apply(ctx, []lock.Change{change("out")}); !errors.Is(err, lock.ErrUnavailable) {
+			t.Fatalf("apply: %v", err)
+		}
+		if _, err := s.Read(ctx, []lock.Key{{}}); !errors.Is(err, lock.ErrUnavailable) {
+			t.Fatalf("read: %v", err)
+		}
+		if waited := time.Since(start); waited > 5*time.Second {
+			t.Errorf("two calls of 2s in all took %v", waited)
+		}
+	}
+	out()
+	server.Start(t)
+	e := change("e")
+	mustApply(t, s, e)
+	server.Kill(t)
+	out()
+	server.Start(t)
+	mustApply(t, s, settle(e))
+	server.Pause(t)
+	out()
+	server.Resume(t)
+	mustApply(t, s, change("after"))
+}
+
+// B62: a server that may not evict and is full refuses, and breaks nothing.
+func TestFull(t *testing.T) {
+	server := testenv.Redis(t, "maxmemory 3mb")
+	s := opened(t, redislock.Options{URL: server.URL})
+	first := change("first")
+	mustApply(t, s, first)
+	for i := 0; ; i++ {
+		c := change(fmt.Sprint(i))
+		c.Next.Request = make([]byte, 100<<10)
+		_, err := s.Apply(t.Context(), []lock.Change{c})
+		if err != nil {
+			if !errors.Is(err, lock.ErrUnavailable) {
+				t.Fatal(err)
+			}
+			break
+		}
+		if i > 100 {
+			t.Fatal("it is never full")
+		}
+	}
+	got, err := s.Read(t.Context(), []lock.Key{first.Next.Key})
+	if err != nil || got[0].Version != first.Next.Version {
+		t.Fatal(got, err)
+	}
+	do(t, raw(t, server.Addr), "CONFIG", "SET", "maxmemory", "0")
+	mustApply(t, s, settle(first))
+}
+
+// B56: the primary was made a replica while connections to it were open.
+func TestReadOnly(t *testing.T) {
+	server, other := testenv.Redis(t), testenv.Redis(t)
+	s := opened(t, redislock.Options{URL: server.URL})
+	mustApply(t, s, change("a"))
+	host, port, err := net.SplitHostPort(other.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, raw(t, server.Addr), "REPLICAOF", host, port)
+	if _, err := s.Apply(t.Context(), []lock.Change{change("b")}); !errors.Is(err, lock.ErrUnfit) {
+		t.Fatal(err)
+	}
+	do(t, raw(t, server.Addr), "REPLICAOF", "NO", "ONE")
+	mustApply(t, s, change("b"))
+}
+
+// Replicas that must have a change, and don't.
+func TestReplicas(t *testing.T) {
+	primary := testenv.Redis(t)
+	host, port, err := net.SplitHostPort(primary.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := testenv.Redis(t, "replicaof "+host+" "+port, "repl-diskless-sync-delay 0")
+	enough := opened(t, redislock.Options{URL: primary.URL, Replicas: 1})
+	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		_, err := enough.Apply(ctx, []lock.Change{change("first")})
+		cancel()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, lock.ErrUnavailable) || time.Since(start) > 30*time.Second {
+			t.Fatal(err)
+		}
+	}
+	e := change("e")
+	mustApply(t, enough, e)
+	if n, err := raw(t, replica.Addr).DBSize(t.Context()).Result(); err != nil || n < 2 {
+		t.Errorf("the replica has %d keys; %v", n, err)
+	}
+	replica.Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := enough.Apply(ctx, []lock.Change{settle(e)}); !errors.Is(err, lock.ErrUnavailable) {
+		t.Errorf("with no replica that follows: %v", err)
+	}
+	replica.Resume(t)
+}
+
+func TestPassword(t *testing.T) {
+	server := testenv.Redis(t)
+	admin := raw(t, server.Addr)
+	do(t, admin, "ACL", "SETUSER", "shop", "on", "~*", "+@all", "-config", ">p@ss/1")
+	password := "p@ss/1"
+	s := opened(t, redislock.Options{
+		URL:      "redis://shop@" + server.Addr,
+		Password: func(context.Context) (string, error) { return password, nil },
+	})
+	mustApply(t, s, change("a"))
+	do(t, admin, "ACL", "SETUSER", "shop", "<p@ss/1", ">zwei")
+	do(t, admin, "CLIENT", "KILL", "USER", "shop")
+	_, err := s.Apply(t.Context(), []lock.Change{change("b")})
+	if !errors.Is(err, lock.ErrUnavailable) || strings.Contains(err.Error(), "p@ss") {
+		t.Fatalf("with the old password: %v", err)
+	}
+	password = "zwei"
+	mustApply(t, s, change("b"))
+	// This user may not ask for settings.
+	if got := weaknesses(t, s); got != "fsync?" {
+		t.Errorf("a server that does not tell is weak in %q", got)
+	}
+}
+
+// weaknesses are the names of what Check finds; those unknown have a ?.
+func weaknesses(t *testing.T, s *redislock.Store) string {
+	t.Helper()
+	found, err := s.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, w := range found {
+		if w.Unknown {
+			w.Name += "?"
+		}
+		all = append(all, w.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		directives []string
+		want       string
+	}{
+		{nil, ""},
+		{[]string{"maxmemory-policy allkeys-lru"}, "eviction"},
+		{[]string{"maxmemory-policy volatile-ttl", "appendfsync everysec"}, "eviction fsync"},
+		{[]string{"appendonly no"}, "persistence"},
+		{[]string{"appendonly no", "save 60 1"}, "persistence"},
+	} {
+		server := testenv.Redis(t, c.directives...)
+		if got := weaknesses(t, opened(t, redislock.Options{URL: server.URL})); got != c.want {
+			t.Errorf("%q: weak in %q, not %q", c.directives, got, c.want)
+		}
+	}
+}
+
+// What others keep in the same database, and what is no record of ours.
+func TestForeignKeys(t *testing.T) {
+	server := testenv.Redis(t)
+	admin := raw(t, server.Addr)
+	do(t, admin, "SET", "oncegate:{00}:shop:stripe:not-a-digest", "x")
+	do(t, admin, "SET", "somebody:else", "x")
+	s := opened(t, redislock.Options{URL: server.URL})
+	e := change("e")
+	mustApply(t, s, e)
+	got, err := s.List(t.Context(), lock.Filter{Namespace: "shop"}, lock.Cursor{}, 10)
+	if err != nil || len(got) != 1 {
+		t.Errorf("listed %d, %v", len(got), err)
+	}
+	for _, k := range admin.Keys(t.Context(), "oncegate:{*}:shop:stripe:*").Val() {
+		do(t, admin, "SET", k, "nonsense")
+	}
+	if _, err := s.Read(t.Context(), []lock.Key{e.Next.Key}); !errors.Is(err, lock.ErrUnfit) {
+		t.Errorf("read of what is no record: %v", err)
+	}
+	if _, err := s.Apply(t.Context(), []lock.Change{settle(e)}); !errors.Is(err, lock.ErrUnfit) {
+		t.Errorf("change of what is no record: %v", err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []redislock.Options{
+		{URL: "redis://user:s3cr%t@host"},
+		{URL: "redis://user:s3cret@host/db"},
+		{URL: "redis+ring://user:s3cret@host"},
+		{URL: "redis+sentinel://user:s3cret@host"},
+		{URL: "mysql://user:s3cret@host/db"},
+		{URL: "redis://user:s3cret@host", Pool: 1},
+	} {
+		_, err := redislock.Open(o)
+		if err == nil || strings.Contains(err.Error(), "s3cr") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
