@@ -24,6 +24,36 @@ type claim struct {
 	asked bool      // the store was asked before
 	mine  bool      // rec is running under the token of the attempt at hand
 	at    time.Time // when the question that rec answers was sent
+	heard said      // what a witness said last
+}
+
+// means says what the claim means for a delivery: what its record does, and
+// where that is for a witness to say, what the witness said.
+func (c *claim) means(p *Policy) (meaning, time.Duration) {
+	m, until := decide(&c.rec, p)
+	if m != meansWitness || c.heard.version != c.rec.Version {
+		return m, until
+	}
+	switch c.heard.testimony {
+	case TestifyRetry:
+		as := *p
+		as.OnUnknown = RetryUnknown
+		return decide(&c.rec, &as)
+	case TestifyHold:
+		return meansHeld, 0
+	}
+	return m, until
+}
+
+// doubtful returns the first claim that a witness is to be asked about now; nil
+// if there is none.
+func (q *asking) doubtful(p *Policy) *claim {
+	for _, c := range q.claims {
+		if m, _ := c.means(p); m == meansWitness && !c.mine && (c.heard.version != c.rec.Version || time.Since(c.heard.at) >= witnessPause) {
+			return c
+		}
+	}
+	return nil
 }
 
 // asking puts a set's question to the store. It belongs to one flight.
@@ -131,7 +161,7 @@ func (q *asking) changes(ask *Ask) (batch []Change, of []*claim) {
 			continue
 		}
 		var next Record
-		switch m, _ := decide(&c.rec, ask.Policy); {
+		switch m, _ := c.means(ask.Policy); {
 		case m == meansLapsed:
 			next = lapsed(&c.rec)
 		case m == meansBegin && !ask.Follow:
@@ -195,7 +225,7 @@ func (q *asking) conclude(ctx context.Context, ask *Ask) Decision {
 			mine = true
 			continue
 		}
-		switch m, until := decide(&c.rec, ask.Policy); m {
+		switch m, until := c.means(ask.Policy); m {
 		case meansReplay:
 		case meansHeld:
 			held = i
@@ -208,6 +238,10 @@ func (q *asking) conclude(ctx context.Context, ask *Ask) Decision {
 			if m == meansSettling {
 				d.Verdict = Settling
 				d.notBefore = time.Now().Add(until)
+			}
+			if m == meansWitness {
+				d.Verdict = Settling
+				d.RetryAfter = max(until, owedRetry)
 			}
 		}
 	}

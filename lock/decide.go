@@ -13,6 +13,10 @@ const (
 	RetryUnknown OnUnknown = iota
 	// HoldUnknown refuses deliveries until an operator decides.
 	HoldUnknown
+	// WitnessUnknown asks the policy's Witness: an effect that it finds makes the
+	// claim done, one that it doesn't find released. While it can't tell,
+	// deliveries are refused.
+	WitnessUnknown
 )
 
 // A Policy is what a route says about its claims. It is not changed while any
@@ -26,6 +30,11 @@ type Policy struct {
 	// Retention is how long done and released claims are kept.
 	Retention time.Duration
 	OnUnknown OnUnknown
+	// Witness is asked under WitnessUnknown.
+	Witness Witness
+	// WitnessAnswer is what deliveries get of an event whose effect a witness
+	// found. Nil: 200 and no body.
+	WitnessAnswer *Answer
 	// Attempts turns RetryUnknown into HoldUnknown after that many endings
 	// without an answer of the app's own; zero: never.
 	Attempts int
@@ -46,6 +55,7 @@ const (
 	meansLapsed                  // the lease is over: unknown is to be written first
 	meansSettling                // unknown, and the app may still be running
 	meansHeld                    // unknown, and an operator must decide
+	meansWitness                 // unknown, and a witness is to be asked
 )
 
 // decide says what a record means for a delivery, and for how long at least
@@ -60,6 +70,9 @@ func decide(r *Record, p *Policy) (meaning, time.Duration) {
 	case StateDone:
 		return meansReplay, 0
 	case StateUnknown:
+		if p.OnUnknown == WitnessUnknown {
+			return meansWitness, max(0, r.RunsUntil)
+		}
 		if p.OnUnknown == HoldUnknown || p.Attempts > 0 && r.Unanswered >= p.Attempts {
 			return meansHeld, 0
 		}

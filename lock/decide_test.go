@@ -8,6 +8,7 @@ import (
 func TestDecide(t *testing.T) {
 	retry := Policy{Lease: time.Minute}
 	hold := Policy{Lease: time.Minute, OnUnknown: HoldUnknown}
+	asks := Policy{Lease: time.Minute, OnUnknown: WitnessUnknown, Attempts: 1}
 	thrice := Policy{Lease: time.Minute, Attempts: 3}
 	for _, c := range []struct {
 		name   string
@@ -33,6 +34,8 @@ func TestDecide(t *testing.T) {
 		{"unknown, the app has ended", Record{State: StateUnknown, RunsUntil: -5}, retry, meansBegin, 0},
 		{"unknown under hold, the app may be running", Record{State: StateUnknown, RunsUntil: 5}, hold, meansHeld, 0},
 		{"unknown under hold", Record{State: StateUnknown, RunsUntil: -5}, hold, meansHeld, 0},
+		{"unknown, a witness can tell, the app may be running", Record{State: StateUnknown, RunsUntil: 5, Unanswered: 9}, asks, meansWitness, 5},
+		{"unknown, a witness can tell", Record{State: StateUnknown, RunsUntil: -5, Unanswered: 9}, asks, meansWitness, 0},
 		{"two endings without an answer", Record{State: StateUnknown, RunsUntil: -5, Unanswered: 2}, thrice, meansBegin, 0},
 		{"three endings without an answer", Record{State: StateUnknown, RunsUntil: -5, Unanswered: 3}, thrice, meansHeld, 0},
 		{"many endings without an answer, no limit", Record{State: StateUnknown, RunsUntil: -5, Unanswered: 300}, retry, meansBegin, 0},

@@ -8,8 +8,10 @@ type Event struct {
 	Kind  EventKind
 	Scope string        // empty for what concerns the store as a whole
 	Took  time.Duration // of a trip
-	N     int           // changes or keys in a trip, or how many it concerns
-	Err   error         // of what failed; nil where that was told otherwise
+	// Testimony is a witness's.
+	Testimony Testimony
+	N         int   // changes or keys in a trip, or how many it concerns
+	Err       error // of what failed; nil where that was told otherwise
 }
 
 // An EventKind says what happened.
@@ -30,5 +32,6 @@ const (
 	EventSwept                          // the sweep wrote N lapsed claims as unknown
 	EventPurged                         // N records past retention were removed
 	EventBackgroundErr                  // sweep or purge failed
+	EventWitness                        // a witness was asked, and gave its Testimony, or Err
 	EventJournalError                   // N owed writes could not be kept on disk: memory alone has them
 )

@@ -143,7 +143,11 @@ func (f *flight) run() {
 			f.answer(lead, d)
 			f.await(d.Attempt)
 		case Busy, Settling:
-			f.sleep(d.RetryAfter)
+			if c := f.asking.doubtful(lead.ask.Policy); c != nil {
+				f.testify(c, lead.ask)
+			} else {
+				f.sleep(d.RetryAfter)
+			}
 		case Mismatch:
 			f.answer(lead, d)
 		default:
@@ -202,6 +206,26 @@ func (f *flight) await(a *Attempt) {
 		case <-a.settled:
 			f.asking.learn(a)
 			f.poll = 0
+			return
+		case <-f.stirred:
+		}
+	}
+}
+
+// testify serves the members until a witness has spoken.
+func (f *flight) testify(c *claim, ask *Ask) {
+	defer f.markWaited()
+	var request []byte
+	if ask.Request != nil && c.rec.Request == nil {
+		request = ask.Request()
+	}
+	heard := make(chan said, 1)
+	rec := c.rec
+	go func() { heard <- f.g.testify(f.g.life, &rec, request, ask.Policy) }()
+	for {
+		f.serve()
+		select {
+		case c.heard = <-heard:
 			return
 		case <-f.stirred:
 		}

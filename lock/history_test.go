@@ -45,7 +45,7 @@ func TestHistories(t *testing.T) {
 
 // worldCounts say whether the histories were worth running.
 type worldCounts struct {
-	Runs, Effects, SecondRuns, Broken, Kills, Freezes, Faults, Late, Held, Fenced, Owed, Lapsed, Replays int
+	Runs, Effects, SecondRuns, Broken, Kills, Freezes, Faults, Late, Held, Fenced, Owed, Lapsed, Replays, Swept, Asked int
 }
 
 func (c *worldCounts) add(o *worldCounts) {
@@ -62,12 +62,14 @@ func (c *worldCounts) add(o *worldCounts) {
 	c.Owed += o.Owed
 	c.Lapsed += o.Lapsed
 	c.Replays += o.Replays
+	c.Swept += o.Swept
+	c.Asked += o.Asked
 }
 
 func (c *worldCounts) check(t *testing.T) {
 	for name, n := range map[string]int{
 		"second runs": c.SecondRuns, "broken attempts": c.Broken, "kills": c.Kills, "freezes": c.Freezes, "faults": c.Faults,
-		"late answers": c.Late, "held": c.Held, "fenced": c.Fenced, "owed": c.Owed, "lapsed": c.Lapsed, "replays": c.Replays,
+		"late answers": c.Late, "held": c.Held, "fenced": c.Fenced, "owed": c.Owed, "lapsed": c.Lapsed, "replays": c.Replays, "swept": c.Swept, "asked witnesses": c.Asked,
 	} {
 		if n == 0 {
 			t.Errorf("no history had any %s", name)
@@ -107,6 +109,7 @@ type ledger struct {
 	// spoken counts the effects that came before an operator last let the
 	// event run again.
 	spoken  int
+	commits []time.Time     // when the effects can be seen
 	lost    bool            // a settle was owed by a process that died and kept no journal
 	answers map[string]bool // bodies of 2xx
 	replay  string
@@ -116,10 +119,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, seed: seed, store: memlock.New(), start: time.Now(), faulty: true, events: map[string]*ledger{}}
 	w.random = rand.New(rand.NewPCG(seed, 1))
 	w.policy = &lock.Policy{
-		Lease:     w.upTo(3*time.Second) + time.Second,
-		AppLimit:  w.upTo(5*time.Second) + 500*time.Millisecond,
-		Retention: time.Hour,
-		OnUnknown: lock.OnUnknown(w.pick(2)),
+		Lease:         w.upTo(3*time.Second) + time.Second,
+		AppLimit:      w.upTo(5*time.Second) + 500*time.Millisecond,
+		Retention:     time.Hour,
+		OnUnknown:     lock.OnUnknown(w.pick(3)),
+		Witness:       w,
+		WitnessAnswer: &lock.Answer{Status: 200, Body: []byte("witness")},
+		KeepRequest:   w.chance(50),
 	}
 	w.wait = w.upTo(8 * time.Second)
 	w.journals = w.chance(30)
@@ -245,7 +251,7 @@ func (w *world) deliver(id string) bool {
 		defer cancel()
 		ctx = hurry
 	}
-	a := &lock.Ask{Items: []lock.Item{item(id)}, Policy: w.policy, Wait: w.wait}
+	a := &lock.Ask{Items: []lock.Item{item(id)}, Policy: w.policy, Wait: w.wait, Request: func() []byte { return []byte(id) }}
 	d := p.gate.Begin(ctx, a)
 	switch d.Verdict {
 	case lock.Run:
@@ -328,8 +334,8 @@ func (w *world) app(id, body string, a *lock.Attempt) (lock.Ending, bool) {
 		if !a.SecondRun() {
 			w.t.Errorf("%s is a second run after an effect, and not announced", body)
 		}
-		if w.policy.OnUnknown == lock.HoldUnknown && effect {
-			w.t.Errorf("%s: second effect under hold", body)
+		if w.policy.OnUnknown != lock.RetryUnknown && effect {
+			w.t.Errorf("%s: second effect under hold or witness", body)
 		}
 	}
 	if a.SecondRun() {
@@ -346,6 +352,7 @@ func (w *world) app(id, body string, a *lock.Attempt) (lock.Ending, bool) {
 		// The effect is counted from the start on: who comes later finds it.
 		l.effects++
 		w.counts.Effects++
+		l.commits = append(l.commits, now.Add(time.Duration(w.random.Int64N(int64(takes)+1))))
 	}
 	if kind < 4 {
 		l.answers[body] = true
@@ -366,6 +373,26 @@ func (w *world) app(id, body string, a *lock.Attempt) (lock.Ending, bool) {
 	default:
 		return fiveOO, false
 	}
+}
+
+// Ask is lock.Witness's: a witness that looks into the ledger, and tells what can
+// be seen there by now.
+func (w *world) Ask(_ context.Context, q lock.Question) (lock.Testimony, error) {
+	time.Sleep(w.upTo(50 * time.Millisecond))
+	if w.trouble(20) {
+		return lock.TestifyYes, errCut
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts.Asked++
+	l := w.events[string(q.Request)]
+	for _, at := range l.commits {
+		if !at.After(time.Now()) {
+			l.answers["witness"] = true
+			return lock.TestifyYes, nil
+		}
+	}
+	return lock.TestifyNo, nil
 }
 
 // operator looks at the ledger, and decides: done, or another run.
@@ -427,7 +454,8 @@ type proc struct {
 	gate  *lock.Gate
 	store *memlock.Store
 
-	journal *lock.Journal
+	journal    *lock.Journal
+	background *lock.Background
 
 	mu   sync.Mutex // guards what follows
 	dead bool
@@ -460,8 +488,13 @@ func (w *world) newProc(dir string) *proc {
 				w.count(&w.counts.Owed)
 			case lock.EventLapsed:
 				w.count(&w.counts.Lapsed)
+			case lock.EventSwept:
+				w.count(&w.counts.Swept)
 			}
 		},
+	})
+	p.background = lock.StartBackground(p.gate, p.store, lock.BackgroundOptions{
+		Namespace: "shop", Lease: 4 * time.Second, Policies: map[string]*lock.Policy{"stripe": w.policy},
 	})
 	return p
 }
@@ -504,6 +537,7 @@ func (p *proc) kill() {
 // end lets the goroutines of a process come home. What a dead one still does
 // gets nowhere.
 func (p *proc) end() {
+	p.background.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	err := p.gate.Close(ctx)

@@ -1,0 +1,174 @@
+package lock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// BackgroundOptions says what is done in the background, and for whom.
+type BackgroundOptions struct {
+	Namespace string
+	// Lease is that of the duty. The sweep runs every third of it. Default 30 s.
+	Lease time.Duration
+	// PurgeBatch is how many records one transaction removes. Default 500.
+	PurgeBatch int
+	// Policies are those of the scopes where a witness is asked; others may be
+	// left out.
+	Policies map[string]*Policy
+	// Horizons say, by scope, for how long the sender goes on sending: a claim
+	// that isn't done and had no delivery for longer is unfinished.
+	Horizons map[string]time.Duration
+	// FiguresEvery is how often figures are taken. Default 1 min.
+	FiguresEvery time.Duration
+	// Figures takes them, on the replica that has the duty; it gets nil when the
+	// duty is lost, for then another has them. It must not block.
+	Figures func(*Figures)
+}
+
+// Figures are how many records there are.
+type Figures struct {
+	Claims map[ScopeState]int
+	// Unfinished claims by scope, of the scopes that have a horizon; of each
+	// state at most MostUnfinished are counted.
+	Unfinished map[string]int
+}
+
+// MostUnfinished bounds the count of unfinished claims of one scope and state.
+const MostUnfinished = 10_000
+
+// A Background is the work that nobody waits for: the sweep, which writes
+// unknown for attempts that were not heard of again and asks witnesses; the
+// purge of what is past retention; and the taking of figures. Each replica
+// starts one, and one at a time does the work.
+type Background struct {
+	g       *Gate
+	catalog Catalog
+	o       BackgroundOptions
+	duty    *duty
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+
+	// What follows is touched by its goroutine alone.
+
+	lastFigures time.Time
+	hadDuty     bool
+}
+
+// StartBackground begins the work. It tells the Gate's observer what it did and
+// what failed.
+func StartBackground(g *Gate, c Catalog, o BackgroundOptions) *Background {
+	if o.Lease == 0 {
+		o.Lease = 30 * time.Second
+	}
+	if o.PurgeBatch == 0 {
+		o.PurgeBatch = 500
+	}
+	if o.FiguresEvery == 0 {
+		o.FiguresEvery = time.Minute
+	}
+	if o.Figures == nil {
+		o.Figures = func(*Figures) {}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	b := &Background{g: g, catalog: c, o: o, stop: stop, duty: newDuty(g.store, o.Namespace, "background", o.Lease)}
+	b.done.Go(func() { b.run(ctx) })
+	return b
+}
+
+// Close ends the work, waits for what is under way, and lets another replica go
+// on at once. It is called before the Gate is closed.
+func (b *Background) Close() {
+	b.stop()
+	b.done.Wait()
+}
+
+func (b *Background) run(ctx context.Context) {
+	tick := time.NewTicker(b.o.Lease / 3)
+	defer tick.Stop()
+	for {
+		b.once(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.g.timeout)
+			defer cancel()
+			if err := b.duty.give(last); err != nil {
+				b.failed(err)
+			}
+			return
+		}
+	}
+}
+
+// once does a round, if the duty is this replica's. It ends well before the
+// duty's lease.
+func (b *Background) once(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, b.o.Lease/2)
+	defer cancel()
+	has, err := b.duty.claim(ctx)
+	if err != nil {
+		b.failed(err)
+	}
+	if b.hadDuty && !has {
+		b.o.Figures(nil)
+	}
+	b.hadDuty = has
+	if !has {
+		return
+	}
+	for _, work := range []func(context.Context) error{b.sweep, b.askWitnesses, b.purge, b.figures} {
+		if err := work(ctx); err != nil && ctx.Err() == nil {
+			b.failed(err)
+		}
+	}
+}
+
+func (b *Background) failed(err error) { b.g.observe(Event{Kind: EventBackgroundErr, Err: err}) }
+
+// purge removes what is past retention, a batch at a time, while there is time.
+func (b *Background) purge(ctx context.Context) error {
+	for ctx.Err() == nil {
+		n, err := b.catalog.Purge(ctx, b.o.Namespace, b.o.PurgeBatch)
+		if n > 0 {
+			b.g.observe(Event{Kind: EventPurged, N: n})
+		}
+		if err != nil || n < b.o.PurgeBatch {
+			return err
+		}
+	}
+	return nil
+}
+
+// figures takes the figures, where it is time.
+func (b *Background) figures(ctx context.Context) error {
+	if time.Since(b.lastFigures) < b.o.FiguresEvery {
+		return nil
+	}
+	claims, err := b.catalog.Count(ctx, b.o.Namespace)
+	if err != nil {
+		return err
+	}
+	f := &Figures{Claims: make(map[ScopeState]int, len(claims)), Unfinished: map[string]int{}}
+	for at, n := range claims {
+		if at.Scope != DutyScope && at.State != StateNone {
+			f.Claims[at] = n
+		}
+	}
+	for scope, horizon := range b.o.Horizons {
+		f.Unfinished[scope] = 0
+		for _, s := range []State{StateRunning, StateReleased, StateUnknown} {
+			if f.Claims[ScopeState{scope, s}] == 0 {
+				continue
+			}
+			found, err := b.catalog.List(ctx, Filter{Namespace: b.o.Namespace, Scope: scope, State: s, NotSeenFor: horizon}, Cursor{}, MostUnfinished)
+			if err != nil {
+				return err
+			}
+			f.Unfinished[scope] += len(found)
+		}
+	}
+	b.lastFigures = time.Now()
+	b.o.Figures(f)
+	return nil
+}
