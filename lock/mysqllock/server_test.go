@@ -11,6 +11,7 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/mysqllock"
 )
 
@@ -262,4 +263,11 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
+}
+
+func TestLostReplies(t *testing.T) {
+	server := servers.MariaDB(t)
+	proxy := locktest.NewProxy(t, server.Addr)
+	url := strings.Replace(server.URL(server.Database(t)), server.Addr, proxy.Addr, 1)
+	locktest.LostReplies(t, opened(t, mysqllock.Options{URL: url}), proxy)
 }

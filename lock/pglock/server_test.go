@@ -13,6 +13,7 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
 )
 
@@ -263,4 +264,12 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
+}
+
+func TestLostReplies(t *testing.T) {
+	p := servers.Postgres(t)
+	url := p.URL(p.Database(t))
+	server := fmt.Sprintf("127.0.0.1:%d", p.Port)
+	proxy := locktest.NewProxy(t, server)
+	locktest.LostReplies(t, opened(t, pglock.Options{URL: strings.Replace(url, server, proxy.Addr, 1)}), proxy)
 }
