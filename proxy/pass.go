@@ -10,6 +10,7 @@ import (
 	"net/textproto"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oncegate/internal/forward"
@@ -65,6 +66,17 @@ func (p *pass) closeTunnels() { p.end() }
 type inbound struct {
 	w http.ResponseWriter
 	r *http.Request
+	// ended says that the request's body was read to its end.
+	ended atomic.Bool
+}
+
+// close ends the client's connection with this answer, if there is more of the
+// request to come. A server in full duplex that finds the rest after the answer
+// would take it for a read of the next request, and panic.
+func (in *inbound) close() {
+	if !in.ended.Load() {
+		in.w.Header().Set("Connection", "close")
+	}
 }
 
 type inboundKey struct{}
@@ -80,7 +92,9 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
 	}
 	asIs(w.Header())
-	ctx := context.WithValue(r.Context(), inboundKey{}, &inbound{w, r})
+	in := &inbound{w: w, r: r}
+	in.ended.Store(r.ContentLength == 0)
+	ctx := context.WithValue(r.Context(), inboundKey{}, in)
 	if websocket(r.Header) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
@@ -151,6 +165,14 @@ type inboundBody struct {
 
 func (b *inboundBody) Trailer() http.Header { return b.in.Trailer }
 
+func (b *inboundBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if in, ok := b.in.Context().Value(inboundKey{}).(*inbound); ok && err == io.EOF {
+		in.ended.Store(true)
+	}
+	return n, err
+}
+
 // asIs keeps net/http's server from adding what the app did not say.
 func asIs(h http.Header) {
 	h["Date"] = nil
@@ -163,6 +185,7 @@ func (p *pass) modify(resp *http.Response) error {
 		return nil
 	}
 	asIs(in.w.Header()) // a 1xx answer may have cleared it
+	in.close()
 	resp.Body = &outboundBody{resp.Body, func(err error) {
 		row := rowOf(err)
 		note(in.w, &row)
@@ -189,16 +212,17 @@ func (b *outboundBody) Read(p []byte) (int, error) {
 
 // fail answers a request that got no answer from the app.
 func (p *pass) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if in, ok := r.Context().Value(inboundKey{}).(*inbound); ok {
-		r = in.r
-	}
 	var known *forward.Error
 	if !errors.As(err, &known) {
 		// ReverseProxy's own: the app may have seen the request.
 		err = &forward.Error{Kind: forward.Broken, Err: err}
 	}
-	p.tell(r, err)
 	clear(w.Header())
+	if in, ok := r.Context().Value(inboundKey{}).(*inbound); ok {
+		in.close()
+		r = in.r
+	}
+	p.tell(r, err)
 	refusePass(w, err)
 }
 

@@ -269,6 +269,14 @@ func TestPassUnreachable(t *testing.T) {
 	if r := world.reports(); len(r) != 1 || rowOf(r[0]).word != telemetry.ResultUnreached {
 		t.Fatalf("reported: %v", r)
 	}
+	// The body was not read: the server must not come upon it as the next request.
+	c.say("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}")
+	if b, err := io.ReadAll(c.in); len(b) > 0 || err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("heard %q, %v, want the end of the connection", b, err)
+	}
+	if s := world.errors.String(); s != "" {
+		t.Errorf("the server logged %q", s)
+	}
 }
 
 func TestPassClientLeaves(t *testing.T) {

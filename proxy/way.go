@@ -194,8 +194,9 @@ func (p *passage) refuse(err error, retryAfter time.Duration) {
 	clear(header)
 	if !p.whole && p.req.ContentLength != 0 {
 		// Else the server would wait for the rest of the body before it lets the
-		// answer out.
+		// answer out. It waits afterwards, and not for ever.
 		header.Set("Connection", "close")
+		_ = http.NewResponseController(p.w).SetReadDeadline(p.arrived.Add(p.h.bodyTime))
 	}
 	row.allow(header, p.r)
 	p.out.Result, p.out.Error, p.out.Detail = row.word, row.class, err.Error()
