@@ -86,6 +86,11 @@ func (q *asking) ask(ask *Ask) Decision {
 		return Decision{Verdict: Closing, RetryAfter: time.Second}
 	}
 	if q.owes() {
+		// What is owed waits for the store; the sender waits with it only if the
+		// store answers.
+		if _, err := q.g.read(ctx, q.keys()); err != nil {
+			return unavailable(err)
+		}
 		return Decision{Verdict: Settling, RetryAfter: owedRetry}
 	}
 	if q.g.owed.full() {
@@ -126,6 +131,14 @@ func (q *asking) owes() bool {
 		}
 	}
 	return false
+}
+
+func (q *asking) keys() []Key {
+	keys := make([]Key, len(q.claims))
+	for i, c := range q.claims {
+		keys[i] = c.item.Key
+	}
+	return keys
 }
 
 // refresh reads the claims that were asked for before and may have changed. The

@@ -143,6 +143,11 @@ func TestLostReplies(t *testing.T) {
 		if took := time.Since(start); took > 2100*time.Millisecond {
 			t.Errorf("refused after %v", took)
 		}
+		start = time.Now()
+		r.begin(g, ask("evt_1"), lock.Unavailable)
+		if took := time.Since(start); took > 2100*time.Millisecond {
+			t.Errorf("a duplicate, whose begin is owed an undo, was refused after %v", took)
+		}
 		f.set(nil)
 		f.mu.Lock()
 		f.reads = nil
