@@ -84,6 +84,9 @@ func (c *compiler) scheme(field string, s *Spec, alternative bool) scheme {
 		c.fault(field, "exactly one of hmac, hash, ed25519, ecdsa, rsa, jwt, token, basic, http, ips, any has to be set; set here: %s", strings.Join(words, ", "))
 		return &allowList{}
 	}
+	for _, name := range s.idle(words[0]) {
+		c.fault(field+"."+name, "has no meaning with %s", words[0])
+	}
 	switch words[0] {
 	case "none":
 		c.fault(field, "none stands alone")
@@ -191,6 +194,10 @@ func (c *signed) agrees(plain bool, s *Spec) error {
 		return errors.New("{secret} belongs to hash only")
 	case plain && !c.text.uses["secret"]:
 		return errors.New("hash: without {secret} in the signed text anybody can make it")
+	case c.fields != nil && !c.text.uses["fields"]:
+		return errors.New("fields: is of no use without {fields} in the signed text")
+	case (s.Port != "" || s.Decode != "") && c.url == nil:
+		return errors.New("port, decode: are of no use without {url} in the signed text")
 	case c.each != "" && c.place.kind != "json":
 		return errors.New("each: the signature of an item stands in its JSON")
 	}

@@ -44,6 +44,15 @@
 // against the arrival of the delivery, not against now, to both sides, once the
 // signature fits.
 //
+// # Keys
+//
+// With a public key the secret is that key. A private key in PEM may stand in
+// its place, for a demonstration or a test: then oncegate can sign too. Keys that
+// a delivery only names are fetched over HTTPS from the hosts that the Spec
+// pins, without following redirects and from public addresses alone; they are
+// kept for hours, and what can't be had makes a delivery [Unavailable], never
+// genuine.
+//
 // # Failing closed
 //
 // A secret that is missing, blank or can't be decoded stops Compile; the fault

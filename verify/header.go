@@ -82,3 +82,15 @@ func listedHeaders(r *request, list string) (string, error) {
 	}
 	return b.String(), nil
 }
+
+// absent are headers that may not stand beside a signature.
+type absent []string
+
+func (a absent) check(h http.Header) error {
+	for _, name := range a {
+		if len(h.Values(name)) > 0 {
+			return &Error{Kind: Malformed, Place: "header " + name, Detail: "has no place beside this signature"}
+		}
+	}
+	return nil
+}

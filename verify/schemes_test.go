@@ -26,6 +26,7 @@ func TestShared(t *testing.T) {
 		{"second token", bearer, "/", "Bearer other", "ok", true},
 		{"wrong token", bearer, "/", "Bearer s3cres", "mismatch", false},
 		{"no prefix", bearer, "/", "s3cret", "malformed", false},
+		{"beside what must be absent", Spec{Token: true, Header: []string{"Authorization"}, Absent: []string{"Authorization"}}, "/", "s3cret", "malformed", false},
 		{"empty token", bearer, "/", "Bearer ", "mismatch", false},
 		{"nothing", bearer, "/", "", "missing", false},
 		{"basic", Spec{Basic: true, Secrets: []string{"user:pass:word"}}, "/", "Basic dXNlcjpwYXNzOndvcmQ=", "ok", true},

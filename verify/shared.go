@@ -19,11 +19,12 @@ type shared struct {
 	after   string
 	basic   bool
 	within  string
+	absent  absent
 	secrets *keyring[[sha256.Size]byte]
 }
 
 func (c *compiler) shared(field string, s *Spec, lenient bool) scheme {
-	out := &shared{basic: s.Basic, within: s.Within}
+	out := &shared{basic: s.Basic, within: s.Within, absent: s.Absent}
 	var err error
 	headers := s.Header
 	if s.Basic {
@@ -61,6 +62,9 @@ func (t *shared) plausible(h http.Header) error {
 }
 
 func (t *shared) verify(_ context.Context, r *request) error {
+	if err := t.absent.check(r.Header); err != nil {
+		return err
+	}
 	text, err := t.place.one(&scope{r: r, within: t.within})
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ type signed struct {
 	fields   *Fields
 	within   string
 	each     string
-	absent   []string
+	absent   absent
 	bodyHash *bodyHash
 	pinned   pinned
 	time     *timing
@@ -42,10 +42,8 @@ type signed struct {
 }
 
 func (c *signed) plausible(h http.Header) error {
-	for _, name := range c.absent {
-		if len(h.Values(name)) > 0 {
-			return &Error{Kind: Malformed, Place: "header " + name, Detail: "has no place beside " + c.place.String()}
-		}
+	if err := c.absent.check(h); err != nil {
+		return err
 	}
 	s := c.scope(&request{Delivery: headerOnly(h)})
 	if c.place.kind == "header" {

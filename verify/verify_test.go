@@ -269,6 +269,11 @@ func TestSpecFaults(t *testing.T) {
 		"hash without secret": {Hash: "md5", Header: []string{"H"}, Signed: "{body}"},
 		"addresses alone":     {IPs: []string{"192.0.2.1"}},
 		"open bracket":        {HMAC: "sha256", Header: []string{"H"}, Signed: "[{body}"},
+		"claims without jwt":  {HMAC: "sha256", Header: []string{"H"}, Claims: &Claims{Issuer: []string{"x"}}},
+		"signed with token":   {Token: true, Header: []string{"H"}, Signed: "{body}"},
+		"fields unused":       {HMAC: "sha256", Header: []string{"H"}, Fields: &Fields{}},
+		"port without url":    {HMAC: "sha256", Header: []string{"H"}, Port: "either"},
+		"header with any":     {Any: []Spec{hub()}, Header: []string{"H"}},
 		"none in a list":      {Any: []Spec{{None: true}, hub()}},
 	} {
 		t.Run(name, func(t *testing.T) {
