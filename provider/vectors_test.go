@@ -1,10 +1,12 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"oncegate/internal/delivery"
 	"oncegate/verify"
@@ -17,6 +19,8 @@ func TestVectors(t *testing.T) {
 		preset, from, secret string
 		header               map[string]string
 		body                 string
+		target               string
+		at                   time.Time
 	}{
 		{
 			preset: "github", from: "GitHub's page on validating deliveries", secret: "It's a Secret to Everybody",
@@ -32,6 +36,11 @@ func TestVectors(t *testing.T) {
 			preset: "hubspot", from: "HubSpot's page on validating requests, version 1", secret: "yyyyyyyy-yyyy-yyyy-yyyy-yyyyyyyyyyyy",
 			header: map[string]string{"X-HubSpot-Signature": "232db2615f3d666fe21a8ec971ac7b5402d33b9a925784df3ca654d05f4817de"},
 			body:   `[{"eventId":1,"subscriptionId":12345,"portalId":62515,"occurredAt":1564113600000,"subscriptionType":"contact.creation","attemptNumber":0,"objectId":123,"changeSource":"CRM","changeFlag":"NEW","appId":54321}]`,
+		},
+		{
+			preset: "hubspot", from: "the tests of an independent receiver, version 3 with escapes in the URL", secret: "test-secret",
+			header: map[string]string{"X-HubSpot-Signature-v3": "FhSZmmHFCVseGt3WeM6l5TdvzRxyHG3Or+1Udj4PokI=", "X-HubSpot-Request-Timestamp": "1700000000000"},
+			body:   `{"hello":"world"}`, target: "/path?q=%3a%2F%3f%40%21%24%27%28%29%2A%2c%3B&keep=%20%26%3D%25", at: time.Unix(1_700_000_000, 0),
 		},
 		{
 			preset: "wise", from: "Wise's signature examples, the sandbox's key",
@@ -55,12 +64,12 @@ VwIDAQAB`,
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := verify.Options{Secrets: secrets(v.secret), PublicURL: "https://shop.example"}
+			o := verify.Options{Secrets: secrets(v.secret), PublicURL: "https://example.test"}
 			verifier, err := verify.Compile(p.Verify, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := &delivery.Delivery{Method: "POST", Target: "/", Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(v.body), Arrived: now}
+			d := &delivery.Delivery{Method: "POST", Target: cmp.Or(v.target, "/"), Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(v.body), Arrived: cmp.Or(v.at, now)}
 			for name, value := range v.header {
 				d.Header.Set(name, value)
 			}
