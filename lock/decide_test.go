@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"bytes"
+	"slices"
 	"testing"
 	"time"
 )
@@ -78,6 +80,21 @@ func same(a, b *Record) bool {
 		x.Text == y.Text && x.State == y.State && x.Attempt == y.Attempt && x.Unanswered == y.Unanswered &&
 		x.Deliveries == y.Deliveries && x.Mark == y.Mark && x.Reason == y.Reason && x.Token == y.Token &&
 		x.Version == y.Version && x.Lease == y.Lease && x.RunsUntil == y.RunsUntil && x.Payload == y.Payload && x.Retain == y.Retain
+}
+
+func TestInOrder(t *testing.T) {
+	var items []Item
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		items = append(items, Item{Key: KeyOf("n", "s", id), Text: id})
+	}
+	asked := slices.Clone(items)
+	ordered := (&Ask{Items: items}).inOrder()
+	if !slices.IsSortedFunc(ordered, func(x, y Item) int { return bytes.Compare(x.Key.Digest[:], y.Key.Digest[:]) }) {
+		t.Error("not in digest order")
+	}
+	if !slices.Equal(items, asked) {
+		t.Error("the delivery's own order is lost")
+	}
 }
 
 func TestMemory(t *testing.T) {

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -433,6 +434,29 @@ func TestTakeover(t *testing.T) {
 		r.replays(b, "evt_1", "A")
 	})
 
+	for _, state := range []lock.State{lock.StateReleased, lock.StateDone} {
+		bubble(t, "a witness's word, "+state.String()+", ends the holder's claim although its token stands", func(t *testing.T, r *rig) {
+			a, b := r.frozen(), r.gate()
+			hold := with(ask("evt_1"), func(_ *lock.Ask, p *lock.Policy) { p.OnUnknown = lock.HoldUnknown })
+			first := r.run(a.gate, hold)
+			a.freeze()
+			time.Sleep(3 * time.Second)
+			r.begin(b, hold, lock.Held)
+			rec := r.record("evt_1")
+			next := rec
+			next.Version, next.State, next.Mark, next.Retain = lock.NewVersion(), state, rec.Mark|lock.MarkWitness, time.Hour
+			if _, err := r.store.Apply(context.Background(), []lock.Change{{Expect: rec.Version, Next: next}}); err != nil {
+				t.Fatal(err)
+			}
+			a.thaw()
+			time.Sleep(3 * time.Second) // it would renew
+			first.Settle(broken)
+			if now := r.record("evt_1"); now.Version != next.Version {
+				t.Errorf("written as %s", now.State)
+			}
+		})
+	}
+
 	bubble(t, "nothing is sent on a lease that is over", func(t *testing.T, r *rig) {
 		a, b := r.frozen(), r.gate()
 		d := r.begin(a.gate, ask("evt_1"), lock.Run)
@@ -527,6 +551,31 @@ func TestSets(t *testing.T) {
 		}
 		other.Settle(done(""))
 		r.run(b, ask("e1", "e2", "e3")).Settle(done(""))
+	})
+
+	bubble(t, "a set that waits keeps what comes before, and gives back what comes after", func(t *testing.T, r *rig) {
+		ids := []string{"e1", "e2", "e3"}
+		slices.SortFunc(ids, func(x, y string) int {
+			a, b := item(x).Key.Digest, item(y).Key.Digest
+			return bytes.Compare(a[:], b[:])
+		})
+		a, b := r.gate(), r.gate()
+		other := r.run(a, ask(ids[1]))
+		waits := make(chan lock.Decision)
+		go func() { waits <- b.Begin(context.Background(), ask(ids...)) }()
+		time.Sleep(time.Second)
+		if rec := r.record(ids[0]); rec.State != lock.StateRunning {
+			t.Errorf("before it: %s", rec.State)
+		}
+		if rec := r.record(ids[2]); rec.State == lock.StateRunning {
+			t.Error("after it: running")
+		}
+		other.Settle(done(""))
+		d := <-waits
+		if d.Verdict != lock.Run || len(d.Attempt.Claimed()) != 2 {
+			t.Fatalf("verdict %d", d.Verdict)
+		}
+		d.Attempt.Settle(done(""))
 	})
 
 	bubble(t, "B08 a guard makes of two IDs one event", func(t *testing.T, r *rig) {
