@@ -16,42 +16,50 @@ import (
 	"oncegate/internal/strictyaml"
 )
 
-const referenceFile = "../../docs/config.md"
-
-// TestReference holds docs/config.md's tables to the structs' comments and to
+// TestReference holds the tables of README.md and docs/config.md to the structs' comments and to
 // defaults.yaml. With -update it writes them.
 func TestReference(t *testing.T) {
 	defaults, faults := strictyaml.Parse(defaultsYAML)
 	if faults != nil {
 		t.Fatal(faults)
 	}
-	page, err := os.ReadFile(referenceFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(page)
-	for _, table := range []struct{ name, file, strct string }{
-		{"top level", "file.go", "topLevel"}, {"both", "file.go", "policy"}, {"route", "file.go", "routeSpec"}, {"store", "file.go", "storeSpec"},
+	settings := []referenceSource{{"top level", "file.go", "topLevel"}, {"both", "file.go", "policy"}, {"route", "file.go", "routeSpec"}}
+	holdReference(t, "../../README.md", settings, defaults)
+	holdReference(t, "../../docs/config.md", append(settings, []referenceSource{
+		{"store", "file.go", "storeSpec"},
 		{"part", "../../keyextract/spec.go", "Part"}, {"condition", "../../keyextract/spec.go", "Condition"},
 		{"handshake", "../../provider/preset.go", "Handshake"},
 		{"scheme", "../../verify/spec.go", "Spec"}, {"time", "../../verify/spec.go", "Time"}, {"fields", "../../verify/spec.go", "Fields"},
 		{"body_hash", "../../verify/spec.go", "BodyHash"}, {"keys", "../../verify/spec.go", "Keys"}, {"claims", "../../verify/spec.go", "Claims"},
-	} {
+	}...), defaults)
+}
+
+// A referenceSource is the struct that a table is made from.
+type referenceSource struct{ name, file, strct string }
+
+// holdReference holds the tables of a page against the code, or writes them anew.
+func holdReference(t *testing.T, file string, tables []referenceSource, defaults *yaml.Node) {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	for _, table := range tables {
 		begin, end := "<!-- generated: "+table.name+" -->\n", "<!-- end -->"
 		before, rest, found := strings.Cut(text, begin)
 		old, after, closed := strings.Cut(rest, end)
 		if !found || !closed {
-			t.Errorf("%s has no place for the table %q", referenceFile, table.name)
+			t.Errorf("%s has no place for the table %q", file, table.name)
 			continue
 		}
 		want := referenceTable(t, table.file, table.strct, defaults)
 		if old != want && !*update {
-			t.Errorf("the table %q differs from the code; run go test ./internal/config -run TestReference -update\n%s", table.name, want)
+			t.Errorf("%s: the table %q differs from the code; run go test ./internal/config -run TestReference -update\n%s", file, table.name, want)
 		}
 		text = before + begin + want + end + after
 	}
 	if *update {
-		if err := os.WriteFile(referenceFile, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
