@@ -32,7 +32,7 @@ type hit struct {
 	body                 string
 }
 
-func newApp(t *testing.T) *app {
+func newApp(t testing.TB) *app {
 	a := &app{}
 	a.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -97,6 +97,15 @@ func (a *app) last(t *testing.T) hit {
 		t.Fatal("nothing reached the app")
 	}
 	return a.hits[len(a.hits)-1]
+}
+
+// take returns what reached the app since the last time.
+func (a *app) take() []hit {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	hits := a.hits
+	a.hits = nil
+	return hits
 }
 
 // A rawApp is an app at the level of its sockets.
@@ -200,7 +209,7 @@ func (c *wire) until(t *testing.T, end string) string {
 }
 
 // hear reads one answer.
-func (c *wire) hear(t *testing.T) answered {
+func (c *wire) hear(t testing.TB) answered {
 	t.Helper()
 	resp, err := http.ReadResponse(c.in, nil)
 	if err != nil {

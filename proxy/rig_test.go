@@ -58,7 +58,7 @@ func onStores(t *testing.T, test func(t *testing.T, open func(*testing.T) store)
 
 // A rig is oncegate in front of an app.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	app     *app
 	store   store
 	gate    *lock.Gate
@@ -71,7 +71,7 @@ type rig struct {
 
 // newRig starts a rig in front of a. The YAML holds top-level settings and
 // routes; upstream and namespace are added.
-func newRig(t *testing.T, a *app, s store, yaml string) *rig {
+func newRig(t testing.TB, a *app, s store, yaml string) *rig {
 	t.Helper()
 	r := startRig(t, a.URL, s, "namespace: shop\n"+yaml)
 	r.app = a
@@ -79,7 +79,7 @@ func newRig(t *testing.T, a *app, s store, yaml string) *rig {
 }
 
 // startRig starts a rig in front of what is at url.
-func startRig(t *testing.T, url string, s store, yaml string) *rig {
+func startRig(t testing.TB, url string, s store, yaml string) *rig {
 	t.Helper()
 	r := &rig{t: t, store: s, url: url, log: new(lockedBuffer)}
 	c := r.load(yaml)
@@ -177,7 +177,7 @@ func (r *rig) inHand(n int64) {
 }
 
 // eventually waits until something holds.
-func eventually(t *testing.T, holds func() bool) {
+func eventually(t testing.TB, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -307,6 +307,15 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// take returns what was written since the last time.
+func (b *lockedBuffer) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.b.String()
+	b.b.Reset()
+	return s
 }
 
 func newMem() store { return memlock.New() }

@@ -83,6 +83,9 @@ func (http1) readAnswer(x *exchange, o *outgoing) (*http.Response, error) {
 		switch status := resp.StatusCode; {
 		case status >= 200 || status == http.StatusSwitchingProtocols && o.upgrades():
 			c.limit = -1
+			if resp.Body != http.NoBody {
+				resp.Body = unquotedBody{resp.Body}
+			}
 			return resp, nil
 		case status == http.StatusSwitchingProtocols:
 			return nil, errSwitched
@@ -102,12 +105,22 @@ func (http1) readAnswer(x *exchange, o *outgoing) (*http.Response, error) {
 	}
 }
 
-// unquoted returns an error in reading an answer's head without what the app
-// wrote: net/http's errors about that quote it.
+// unquoted returns an error in reading an answer without what the app wrote:
+// net/http's errors about heads and trailers quote it.
 func unquoted(err error) error {
 	var socket net.Error
 	if errors.As(err, &socket) || err == io.EOF || err == io.ErrUnexpectedEOF || err == errHeadTooLarge {
 		return err
 	}
 	return errNotHTTP
+}
+
+type unquotedBody struct{ io.ReadCloser }
+
+func (b unquotedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		err = unquoted(err)
+	}
+	return n, err
 }
