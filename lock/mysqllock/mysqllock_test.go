@@ -21,9 +21,13 @@ func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
 func TestStore(t *testing.T) {
 	for _, parameters := range []string{"", "?clientFoundRows=true"} {
 		t.Run("parameters "+parameters, func(t *testing.T) {
+			server := servers.MariaDB(t)
+			database := server.Database(t)
+			if err := opened(t, mysqllock.Options{URL: server.URL(database)}).Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			locktest.Run(t, func(t testing.TB) locktest.Fixture {
-				server := servers.MariaDB(t)
-				database := server.Database(t)
+				exec(t, raw(t, server.DSN(database)), "DELETE FROM oncegate_claims")
 				return locktest.Fixture{
 					Open: func(t testing.TB) locktest.Store {
 						return open(t, mysqllock.Options{URL: server.URL(database) + parameters})

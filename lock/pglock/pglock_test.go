@@ -17,10 +17,17 @@ var servers = &pglock.Servers
 func TestStore(t *testing.T) {
 	p := servers.Postgres(t)
 	database := p.Database(t)
-	n := 0
+	suite(t, pglock.Options{URL: p.URL(database), Schema: "Once's own"}, p, database)
+}
+
+// suite runs the suite on one table, which is emptied for each case.
+func suite(t *testing.T, o pglock.Options, p *testenv.PostgresServer, database string) {
+	if err := opened(t, o).Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	locktest.Run(t, func(t testing.TB) locktest.Fixture {
-		n++
-		return fixture(pglock.Options{URL: p.URL(database), Schema: fmt.Sprintf("Case %d", n)}, p, database)
+		p.Exec(t, database, fmt.Sprintf("TRUNCATE %q.oncegate_claims", o.Schema))
+		return fixture(o, p, database)
 	})
 }
 

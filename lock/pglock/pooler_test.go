@@ -10,7 +10,6 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
-	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
 )
 
@@ -21,11 +20,7 @@ func TestStoreBehindPgBouncer(t *testing.T) {
 	p := servers.Postgres(t)
 	database := p.Database(t)
 	b := testenv.PgBouncer(t, p, "default_pool_size = 5")
-	n := 0
-	locktest.Run(t, func(t testing.TB) locktest.Fixture {
-		n++
-		return fixture(pglock.Options{URL: b.URL(database), Schema: fmt.Sprintf("Case %d", n)}, p, database)
-	})
+	suite(t, pglock.Options{URL: b.URL(database), Schema: "once"}, p, database)
 }
 
 // B55: two replicas keep on through a restart of PgBouncer. Each call is told

@@ -19,20 +19,28 @@ import (
 func cluster(t *testing.T) (primaries []*testenv.RedisServer) {
 	t.Helper()
 	const slots, n = 16384, 3
-	directives := []string{"cluster-enabled yes", "cluster-node-timeout 5000", "appendonly no"}
+	bus := map[*redis.Client]int{} // the ports on which nodes speak with each other
+	node := func() (*testenv.RedisServer, *redis.Client) {
+		port := testenv.Port(t)
+		server := testenv.Redis(t, "cluster-enabled yes", "cluster-node-timeout 5000", "appendonly no", fmt.Sprint("cluster-port ", port))
+		c := raw(t, server.Addr)
+		bus[c] = port
+		return server, c
+	}
 	var clients, replicas []*redis.Client
 	for i := range n {
-		server := testenv.Redis(t, directives...)
-		primaries, clients = append(primaries, server), append(clients, raw(t, server.Addr))
+		server, c := node()
+		primaries, clients = append(primaries, server), append(clients, c)
 		do(t, clients[i], "CLUSTER", "ADDSLOTSRANGE", i*slots/n, (i+1)*slots/n-1)
 		do(t, clients[i], "CLUSTER", "SET-CONFIG-EPOCH", i+1)
 	}
 	for range n {
-		replicas = append(replicas, raw(t, testenv.Redis(t, directives...).Addr))
+		_, c := node()
+		replicas = append(replicas, c)
 	}
 	for _, c := range append(clients[1:], replicas...) {
 		host, port, _ := strings.Cut(c.Options().Addr, ":")
-		do(t, clients[0], "CLUSTER", "MEET", host, port)
+		do(t, clients[0], "CLUSTER", "MEET", host, port, bus[c])
 	}
 	await(t, func() bool {
 		for i := range n {

@@ -46,7 +46,7 @@ func newSingle(o *Options, url string) (redis.UniversalClient, error) {
 	}
 	c.MaxRetries, c.ContextTimeoutEnabled = -1, true
 	c.ReadTimeout, c.WriteTimeout = answerTime, answerTime
-	c.PoolSize, c.DisableIdentity = o.Pool, true
+	c.PoolSize, c.DialerRetries, c.DisableIdentity = o.Pool, 1, true
 	c.CredentialsProviderContext = credentials(o, c.Username)
 	if o.TLS != nil {
 		c.TLSConfig = o.TLS
@@ -61,7 +61,7 @@ func newCluster(o *Options, url string) (redis.UniversalClient, error) {
 	}
 	c.MaxRetries, c.ContextTimeoutEnabled = -1, true
 	c.ReadTimeout, c.WriteTimeout = answerTime, answerTime
-	c.PoolSize, c.DisableIdentity = o.Pool, true
+	c.PoolSize, c.DialerRetries, c.DisableIdentity = o.Pool, 1, true
 	c.CredentialsProviderContext = credentials(o, c.Username)
 	if o.TLS != nil {
 		c.TLSConfig = o.TLS
@@ -76,7 +76,7 @@ func newSentinel(o *Options, url string) (redis.UniversalClient, error) {
 	}
 	c.MaxRetries, c.ContextTimeoutEnabled = -1, true
 	c.ReadTimeout, c.WriteTimeout = answerTime, answerTime
-	c.PoolSize, c.DisableIdentity = o.Pool, true
+	c.PoolSize, c.DialerRetries, c.DisableIdentity = o.Pool, 1, true
 	c.CredentialsProviderContext = credentials(o, c.Username)
 	if o.TLS != nil {
 		c.TLSConfig = o.TLS

@@ -126,12 +126,12 @@ func TestReadOnly(t *testing.T) {
 
 // Replicas that must have a change, and don't.
 func TestReplicas(t *testing.T) {
-	primary := testenv.Redis(t)
+	primary := testenv.Redis(t, "repl-diskless-sync-delay 0")
 	host, port, err := net.SplitHostPort(primary.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica := testenv.Redis(t, "replicaof "+host+" "+port, "repl-diskless-sync-delay 0")
+	replica := testenv.Redis(t, "replicaof "+host+" "+port, "appendonly no")
 	enough := opened(t, redislock.Options{URL: primary.URL, Replicas: 1})
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
