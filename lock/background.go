@@ -32,9 +32,13 @@ type Figures struct {
 	// Unfinished claims by scope, of the scopes that have a horizon; of each
 	// state at most MostUnfinished are counted.
 	Unfinished map[string]int
+	// Unknown is how long ago the claim that is unknown the longest became so,
+	// by scope, of the scopes that have a horizon; at most MostUnfinished are
+	// looked at.
+	Unknown map[string]time.Duration
 }
 
-// MostUnfinished bounds the count of unfinished claims of one scope and state.
+// MostUnfinished bounds how many claims of one scope and state are looked at.
 const MostUnfinished = 10_000
 
 // A Background is the work that nobody waits for: the sweep, which writes
@@ -149,7 +153,7 @@ func (b *Background) figures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := &Figures{Claims: make(map[ScopeState]int, len(claims)), Unfinished: map[string]int{}}
+	f := &Figures{Claims: make(map[ScopeState]int, len(claims)), Unfinished: map[string]int{}, Unknown: map[string]time.Duration{}}
 	for at, n := range claims {
 		if at.Scope != DutyScope && at.State != StateNone {
 			f.Claims[at] = n
@@ -166,6 +170,16 @@ func (b *Background) figures(ctx context.Context) error {
 				return err
 			}
 			f.Unfinished[scope] += len(found)
+		}
+		if f.Unknown[scope] = 0; f.Claims[ScopeState{scope, StateUnknown}] == 0 {
+			continue
+		}
+		found, err := b.catalog.List(ctx, Filter{Namespace: b.o.Namespace, Scope: scope, State: StateUnknown}, Cursor{}, MostUnfinished)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			f.Unknown[scope] = max(f.Unknown[scope], found[i].Written)
 		}
 	}
 	b.lastFigures = time.Now()

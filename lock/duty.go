@@ -45,6 +45,13 @@ func (d *duty) claim(ctx context.Context) (bool, error) {
 
 // give lets another replica take the duty at once.
 func (d *duty) give(ctx context.Context) error {
+	if d.rec.Token == (Token{}) && d.rec.Exists() { // a write was cut short, and may have been made
+		records, err := d.store.Read(ctx, []Key{d.rec.Key})
+		if err != nil {
+			return fmt.Errorf("duty %s: %w", d.rec.Text, err)
+		}
+		d.took(&records[0])
+	}
 	if d.rec.Token != d.token || d.rec.State != StateRunning {
 		return nil
 	}

@@ -25,6 +25,7 @@ func (s *service) reload(c *config.Config, err error) {
 	if err == nil {
 		err = s.takeOver(c)
 	}
+	s.tel.Reloaded(err == nil)
 	if err != nil {
 		s.log.Error("the configuration was not reloaded; the one before stays", "error", err)
 		return
@@ -48,5 +49,7 @@ func (s *service) takeOver(c *config.Config) error {
 	}
 	s.level.Set(level)
 	s.current.Store(c)
+	s.background.Close()
+	s.startBackground(c)
 	return nil
 }

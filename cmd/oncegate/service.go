@@ -36,7 +36,9 @@ type service struct {
 	handler *proxy.Handler
 	health  *health.Server
 	public  *http.Server
-	counts  claimCounts
+	figures storeFigures
+	// background is replaced by a reload, and else touched by stop alone.
+	background *lock.Background
 
 	publicListener, healthListener net.Listener
 	// broken gets the error of a listener that ended by itself.
@@ -101,7 +103,7 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 	if err := s.observe(); err != nil {
 		return err
 	}
-	s.work.Go(func() { s.countClaims(s.life) })
+	s.startBackground(c)
 	s.listenAndServe()
 	return nil
 }
@@ -133,7 +135,7 @@ func (s *service) observe() error {
 		InHandBytes: func() int64 { _, n := s.handler.InHand(); return n },
 		Owed:        func() int64 { return int64(s.gate.Owed()) },
 		StoreUp:     func() bool { return s.store.State() == openstore.Reachable },
-		Claims:      s.counts.last,
+		Figures:     s.figures.last,
 	})
 }
 

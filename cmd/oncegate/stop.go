@@ -23,6 +23,10 @@ func (s *service) stop() error {
 	if c.DrainDelay > 0 {
 		time.Sleep(c.DrainDelay)
 	}
+	// No reload comes after this.
+	s.endWork()
+	s.work.Wait()
+	s.background.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), c.DrainTimeout)
 	defer cancel()
 	shut := make(chan error, 1)
@@ -36,8 +40,6 @@ func (s *service) stop() error {
 		err = s.closePublic()
 	}
 	err = errors.Join(err, owed, s.handler.Close())
-	s.endWork()
-	s.work.Wait()
 	err = errors.Join(err, s.closeJournal(), s.store.Close(), s.farewell())
 	s.serving.Wait()
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 	"oncegate/internal/config"
 	"oncegate/internal/openstore"
 	"oncegate/lock"
+	"oncegate/lock/mysqllock"
 	"oncegate/lock/pglock"
+	"oncegate/lock/redislock"
 	"oncegate/lock/sqlitelock"
 )
 
@@ -33,6 +35,11 @@ func backendOf(s config.Store) (backend, error) {
 		return pglock.Open(pglock.Options{
 			URL: s.URL, Schema: s.Schema, Pool: s.Pool, Mode: pgMode(s.ExecMode), NoMigrate: s.Migrate == "never",
 		})
+	case "mysql":
+		return mysqllock.Open(mysqllock.Options{URL: s.URL, Pool: s.Pool, NoMigrate: s.Migrate == "never"})
+	case "redis":
+		store, err := redislock.Open(redislock.Options{URL: s.URL, Pool: s.Pool, Replicas: s.Replicas})
+		return redisBackend{store}, err
 	}
 	return nil, fmt.Errorf("store %s: stores of kind %s are not available in this version", s, s.Kind)
 }
@@ -47,6 +54,15 @@ func pgMode(word string) pglock.Mode {
 		return pglock.ModePrepare
 	}
 	return pglock.ModeExec
+}
+
+// A redisBackend has no tables to make.
+type redisBackend struct{ *redislock.Store }
+
+// Migrate sees that the server answers.
+func (b redisBackend) Migrate(ctx context.Context) error {
+	_, err := b.Check(ctx)
+	return err
 }
 
 // A sqliteBackend also makes the folder that holds the file, which may be a disk

@@ -115,6 +115,22 @@ type Route struct {
 	Preset               *provider.Preset // nil without one
 }
 
+// Horizon is how long after its first delivery an event may still come again by
+// the sender's own doing. A claim that is not done by then is unfinished.
+func (r *Route) Horizon() time.Duration {
+	switch {
+	case r.RetriesFor > 0:
+		return r.RetriesFor
+	case r.NeverRetries:
+		return r.Lease + r.AppLimit // its one attempt has ended
+	}
+	return unknownHorizon
+}
+
+// unknownHorizon is for senders of whom it is not known how long they retry: as
+// long as most of the known ones do.
+const unknownHorizon = 3 * day
+
 // A Handshake is a request of the provider's that is no event.
 type Handshake struct {
 	Name     string

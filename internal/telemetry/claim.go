@@ -3,6 +3,9 @@ package telemetry
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
 	"oncegate/lock"
 )
 
@@ -35,6 +38,10 @@ func (t *Telemetry) Claim(e lock.Event) {
 		t.purged.Add(ctx, int64(e.N))
 	case lock.EventBackgroundErr:
 		t.backgroundErrors.Add(ctx, 1)
+	case lock.EventJournalError:
+		t.journalErrors.Add(ctx, int64(e.N))
+	case lock.EventWitness:
+		t.witnessAnswers.Add(ctx, 1, l.witness.get(witnessKey{l.scopeName(e.Scope), e.Testimony}).add...)
 	case lock.EventStoreError:
 		t.storeErrors.Add(ctx, 1)
 	case lock.EventWriteTrip:
@@ -47,4 +54,28 @@ func (t *Telemetry) Claim(e lock.Event) {
 func (t *Telemetry) trip(ctx context.Context, op options, e lock.Event) {
 	t.trips.Record(ctx, e.Took.Seconds(), op.record...)
 	t.tripRecords.Record(ctx, int64(e.N), op.record...)
+}
+
+// What labels come from that are not of a configuration.
+var (
+	testimonies = []lock.Testimony{lock.TestifyNothing, lock.TestifyYes, lock.TestifyNo, lock.TestifyRetry, lock.TestifyHold}
+	verbs       = []lock.Verb{lock.VerbDone, lock.VerbReopen, lock.VerbRerun, lock.VerbRelease, lock.VerbForget}
+)
+
+// Reloaded counts a configuration that was taken over while running, or refused.
+func (t *Telemetry) Reloaded(ok bool) { t.reloads.Add(context.Background(), 1, reloadResult(ok)) }
+
+func reloadResult(ok bool) metric.MeasurementOption {
+	word := "failed"
+	if ok {
+		word = "done"
+	}
+	return metric.WithAttributes(attribute.String("result", word))
+}
+
+// Decided counts an operator's decision that was written.
+func (t *Telemetry) Decided(v lock.Verb) { t.decisions.Add(context.Background(), 1, verbLabel(v)) }
+
+func verbLabel(v lock.Verb) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String("verb", v.String()))
 }

@@ -21,8 +21,11 @@ type Gauges struct {
 	Owed func() int64
 	// StoreUp reports whether the store answered when it was last asked.
 	StoreUp func() bool
-	// Claims is how many claims there are by scope and state, as last counted.
-	Claims func() map[lock.ScopeState]int
+	// Figures are those of the store, as last taken; nil where another replica
+	// takes them, so that a sum over replicas is right.
+	Figures func() *lock.Figures
+	// Dropped is how much evidence was not written, since the start.
+	Dropped func() int64
 }
 
 // Observe starts to report g. Call it once.
@@ -32,7 +35,9 @@ func (t *Telemetry) Observe(g Gauges) error {
 		t.gauge("oncegate.in_hand.size", "By", "Bytes held for deliveries in hand.", g.InHandBytes),
 		t.gauge("oncegate.journal.depth", "{write}", "Settles and undos that wait in the journal.", g.Owed),
 		t.gauge("oncegate.store.up", "", "1 where the store answered when it was last asked.", truth(g.StoreUp)),
-		t.claimGauge(g.Claims),
+		t.claimGauge(g.Figures),
+		t.scopeGauge(g.Figures),
+		t.total("oncegate.evidence.dropped", "{delivery}", "Deliveries whose evidence was not written: more came than fits, or its store was out.", g.Dropped),
 	)
 }
 
@@ -60,23 +65,66 @@ func (t *Telemetry) gauge(name, unit, about string, f func() int64) error {
 	return err
 }
 
+// total reports a figure that only grows.
+func (t *Telemetry) total(name, unit, about string, f func() int64) error {
+	if f == nil {
+		return nil
+	}
+	_, err := t.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(about),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(f())
+			return nil
+		}))
+	return err
+}
+
 // claimGauge reports every state of every scope, those at zero too.
-func (t *Telemetry) claimGauge(f func() map[lock.ScopeState]int) error {
+func (t *Telemetry) claimGauge(f func() *lock.Figures) error {
 	if f == nil {
 		return nil
 	}
 	states := []lock.State{lock.StateRunning, lock.StateDone, lock.StateReleased, lock.StateUnknown, lock.StateTombstone}
 	_, err := t.meter.Int64ObservableGauge("oncegate.claims", metric.WithUnit("{claim}"),
-		metric.WithDescription("Claims in the store, by state, as last counted."),
+		metric.WithDescription("Claims in the store, by state, as last counted; from the replica that counts."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			counted := f()
+			figures := f()
+			if figures == nil {
+				return nil
+			}
 			for scope := range t.labels.Load().scopes {
 				for _, state := range states {
-					o.Observe(int64(counted[lock.ScopeState{Scope: scope, State: state}]), metric.WithAttributes(
+					o.Observe(int64(figures.Claims[lock.ScopeState{Scope: scope, State: state}]), metric.WithAttributes(
 						attribute.String("scope", scope), attribute.String("state", state.String())))
 				}
 			}
 			return nil
 		}))
+	return err
+}
+
+// scopeGauge reports what waits for somebody, by scope.
+func (t *Telemetry) scopeGauge(f func() *lock.Figures) error {
+	if f == nil {
+		return nil
+	}
+	unfinished, err := t.meter.Int64ObservableGauge("oncegate.unfinished_claims", metric.WithUnit("{claim}"),
+		metric.WithDescription("Claims that are not done and whose sender has given up; from the replica that counts."))
+	oldest, err2 := t.meter.Float64ObservableGauge("oncegate.unknown.oldest", metric.WithUnit("s"),
+		metric.WithDescription("How long ago the claim that is unknown the longest became so; 0 where none is."))
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	_, err = t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		figures := f()
+		if figures == nil {
+			return nil
+		}
+		for scope := range t.labels.Load().scopes {
+			at := metric.WithAttributes(attribute.String("scope", scope))
+			o.ObserveInt64(unfinished, int64(figures.Unfinished[scope]), at)
+			o.ObserveFloat64(oldest, figures.Unknown[scope].Seconds(), at)
+		}
+		return nil
+	}, unfinished, oldest)
 	return err
 }

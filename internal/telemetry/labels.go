@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"oncegate/lock"
 )
 
 // A Route is what telemetry knows of a configured route. Labels are taken from
@@ -43,6 +45,7 @@ type labels struct {
 	route   series[string]
 	scope   series[string]
 	trip    series[string]
+	witness series[witnessKey]
 	server  series[requestKey]
 	client  series[requestKey]
 }
@@ -50,6 +53,11 @@ type labels struct {
 type outcomeKey struct {
 	route  string
 	result Result
+}
+
+type witnessKey struct {
+	scope string
+	said  lock.Testimony
 }
 
 // A requestKey holds bounded values only: see bound.
@@ -79,6 +87,9 @@ func newLabels(upstream Upstream, routes []Route) *labels {
 	l.route.attrs = one("route")
 	l.scope.attrs = one("scope")
 	l.trip.attrs = one("op")
+	l.witness.attrs = func(k witnessKey) []attribute.KeyValue {
+		return []attribute.KeyValue{attribute.String("scope", k.scope), attribute.String("said", k.said.String())}
+	}
 	l.server.attrs = l.serverAttrs
 	l.client.attrs = l.clientAttrs
 	return l

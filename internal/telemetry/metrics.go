@@ -32,6 +32,10 @@ type instruments struct {
 	purged           metric.Int64Counter
 	backgroundErrors metric.Int64Counter
 	storeErrors      metric.Int64Counter
+	journalErrors    metric.Int64Counter
+	witnessAnswers   metric.Int64Counter
+	reloads          metric.Int64Counter
+	decisions        metric.Int64Counter
 	trips            metric.Float64Histogram
 	tripRecords      metric.Int64Histogram
 
@@ -91,6 +95,10 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		purged:           m.counter("oncegate.purged", "{record}", "Records removed at the end of their retention."),
 		backgroundErrors: m.counter("oncegate.background_errors", "{error}", "Sweeps and purges that failed."),
 		storeErrors:      m.counter("oncegate.store.errors", "{error}", "Round trips to the store that failed."),
+		journalErrors:    m.counter("oncegate.journal.errors", "{write}", "Owed writes that could not be kept on disk: memory alone has them."),
+		witnessAnswers:   m.counter("oncegate.witness.answers", "{answer}", "Answers of witnesses: yes, no, and those that settle nothing."),
+		reloads:          m.counter("oncegate.config.reloads", "{reload}", "Configurations that were taken over while running, or refused."),
+		decisions:        m.counter("oncegate.operator.decisions", "{decision}", "Operators' decisions that were written, by verb; through the API of this process."),
 		trips:            m.seconds("oncegate.store.trip.duration", store, "Time of one round trip to the store."),
 
 		server: m.seconds("http.server.request.duration", request, "Duration of HTTP server requests."),
@@ -121,6 +129,9 @@ func (t *Telemetry) SetRoutes(passing Upstream, routes []Route) {
 		}
 	}
 	for name := range l.scopes {
+		for _, said := range testimonies {
+			t.witnessAnswers.Add(ctx, 0, l.witness.get(witnessKey{name, said}).add...)
+		}
 		for _, c := range []metric.Int64Counter{t.renewals, t.fenced, t.lapses, t.secondRuns, t.late} {
 			c.Add(ctx, 0, l.scope.get(name).add...)
 		}
@@ -130,7 +141,13 @@ func (t *Telemetry) SetRoutes(passing Upstream, routes []Route) {
 
 // zero makes the counters without labels appear.
 func (i *instruments) zero(ctx context.Context) {
-	for _, c := range []metric.Int64Counter{i.owed, i.paid, i.memoryHits, i.swept, i.purged, i.backgroundErrors, i.storeErrors} {
+	for _, c := range []metric.Int64Counter{i.owed, i.paid, i.memoryHits, i.swept, i.purged, i.backgroundErrors, i.storeErrors, i.journalErrors} {
 		c.Add(ctx, 0)
+	}
+	for _, ok := range []bool{true, false} {
+		i.reloads.Add(ctx, 0, reloadResult(ok))
+	}
+	for _, verb := range verbs {
+		i.decisions.Add(ctx, 0, verbLabel(verb))
 	}
 }

@@ -57,6 +57,8 @@ func TestClaimEvents(t *testing.T) {
 		lock.EventSwept:         `oncegate_swept_total 7`,
 		lock.EventPurged:        `oncegate_purged_total 7`,
 		lock.EventBackgroundErr: `oncegate_background_errors_total 1`,
+		lock.EventJournalError:  `oncegate_journal_errors_total 7`,
+		lock.EventWitness:       `oncegate_witness_answers_total{said="nothing",scope="code"} 1`,
 		lock.EventStoreError:    `oncegate_store_errors_total 1`,
 		lock.EventWriteTrip:     `oncegate_store_trip_records_sum{op="write"} 7`,
 		lock.EventReadTrip:      `oncegate_store_trip_duration_seconds_sum{op="read"} 0.5`,
@@ -70,14 +72,18 @@ func TestClaimEvents(t *testing.T) {
 func TestGauges(t *testing.T) {
 	tel, _ := start(t)
 	up := true
+	figures := &lock.Figures{
+		Claims:     map[lock.ScopeState]int{{Scope: "stripe", State: lock.StateUnknown}: 5, {Scope: "gone", State: lock.StateDone}: 9},
+		Unfinished: map[string]int{"stripe": 2, "gone": 1},
+		Unknown:    map[string]time.Duration{"stripe": 90 * time.Second},
+	}
 	if err := tel.Observe(Gauges{
 		InHand:      func() int64 { return 3 },
 		InHandBytes: func() int64 { return 4096 },
 		Owed:        func() int64 { return 2 },
 		StoreUp:     func() bool { return up },
-		Claims: func() map[lock.ScopeState]int {
-			return map[lock.ScopeState]int{{Scope: "stripe", State: lock.StateUnknown}: 5, {Scope: "gone", State: lock.StateDone}: 9}
-		},
+		Figures:     func() *lock.Figures { return figures },
+		Dropped:     func() int64 { return 17 },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +91,18 @@ func TestGauges(t *testing.T) {
 	has(t, lines,
 		"oncegate_in_hand 3", "oncegate_in_hand_size_bytes 4096", "oncegate_journal_depth 2", "oncegate_store_up 1",
 		`oncegate_claims{scope="stripe",state="unknown"} 5`, `oncegate_claims{scope="code",state="unknown"} 0`,
+		`oncegate_unfinished_claims{scope="stripe"} 2`, `oncegate_unfinished_claims{scope="code"} 0`,
+		`oncegate_unknown_oldest_seconds{scope="stripe"} 90`, "oncegate_evidence_dropped_total 17",
 	)
 	if strings.Contains(strings.Join(lines, "\n"), "gone") {
 		t.Error("a scope that is not configured has a series")
 	}
+	t.Run("who does not count says nothing", func(t *testing.T) {
+		figures = nil
+		if strings.Contains(strings.Join(scrape(t, tel), "\n"), "oncegate_claims{") {
+			t.Error("figures that another replica takes are reported here too")
+		}
+	})
 	up = false
 	t.Run("B69 a store outage is a metric", func(t *testing.T) {
 		has(t, scrape(t, tel), "oncegate_store_up 0")
@@ -100,7 +114,7 @@ func TestMetricNames(t *testing.T) {
 	tel, _ := start(t)
 	if err := tel.Observe(Gauges{
 		InHand: func() int64 { return 0 }, InHandBytes: func() int64 { return 0 }, Owed: func() int64 { return 0 },
-		StoreUp: func() bool { return true }, Claims: func() map[lock.ScopeState]int { return nil },
+		StoreUp: func() bool { return true }, Figures: func() *lock.Figures { return &lock.Figures{} }, Dropped: func() int64 { return 0 },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,17 +133,21 @@ oncegate_background_errors_total
 oncegate_build_info{version=}
 oncegate_claim_duration_seconds_count{route=}
 oncegate_claims{scope=,state=}
+oncegate_config_reloads_total{result=}
 oncegate_deliveries_total{result=,route=}
 oncegate_differing_payloads_total{route=}
 oncegate_duplicate_age_seconds_count{route=}
 oncegate_duplicates_total{route=}
+oncegate_evidence_dropped_total
 oncegate_fenced_writes_total{scope=}
 oncegate_in_hand
 oncegate_in_hand_size_bytes
 oncegate_journal_depth
+oncegate_journal_errors_total
 oncegate_lapses_total{scope=}
 oncegate_late_answers_total{scope=}
 oncegate_memory_hits_total
+oncegate_operator_decisions_total{verb=}
 oncegate_owed_total
 oncegate_paid_total
 oncegate_possible_second_runs_total{scope=}
@@ -141,8 +159,11 @@ oncegate_store_trip_duration_seconds_count{op=}
 oncegate_store_trip_records_count{op=}
 oncegate_store_up
 oncegate_swept_total
+oncegate_unfinished_claims{scope=}
+oncegate_unknown_oldest_seconds{scope=}
 oncegate_upstream_duration_seconds_count{route=}
 oncegate_wait_duration_seconds_count{result=,route=}
+oncegate_witness_answers_total{said=,scope=}
 `)
 	var got []string
 	for name := range seen {
