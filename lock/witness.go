@@ -65,25 +65,24 @@ type said struct {
 // not be running any more when the record was read, and is asked twice; as the
 // change expects the version that was read before asking, it counts for that
 // alone. Request is the delivery at hand, where the record keeps none.
-func (g *Gate) testify(ctx context.Context, r *Record, request []byte, p *Policy) said {
+func (g *Gate) testify(ctx context.Context, r *Record, request []byte, p *Policy) (s said) {
 	ctx, cancel := context.WithTimeout(ctx, witnessLimit)
 	defer cancel()
-	s := said{version: r.Version}
+	s.version = r.Version
+	defer func() { s.at = time.Now() }()
 	s.testimony, s.err = g.question(ctx, r, request, p)
-	if s.err == nil && s.testimony == TestifyNo && r.RunsUntil <= 0 {
-		s.testimony, s.err = g.question(ctx, r, request, p)
-	} else if s.testimony == TestifyNo {
-		s.at = time.Now()
-		return s // not yet
-	}
-	if s.err == nil && (s.testimony == TestifyYes || s.testimony == TestifyNo) {
-		if _, err := g.apply(ctx, []Change{{Expect: r.Version, Next: testified(r, s.testimony, p)}}); err != nil {
-			s.err = err
-		} else {
-			g.wake(r.Digest)
+	if s.testimony == TestifyNo {
+		if r.RunsUntil > 0 {
+			return s // it may still come to be
 		}
+		s.testimony, s.err = g.question(ctx, r, request, p)
 	}
-	s.at = time.Now()
+	if s.testimony != TestifyYes && s.testimony != TestifyNo {
+		return s
+	}
+	if _, s.err = g.apply(ctx, []Change{{Expect: r.Version, Next: testified(r, s.testimony, p)}}); s.err == nil {
+		g.wake(r.Digest)
+	}
 	return s
 }
 
