@@ -60,7 +60,7 @@ func (p *Proxy) accept() {
 		p.keep(client, server)
 		p.running.Go(func() {
 			defer p.drop(client, server)
-			io.Copy(server, client)
+			_, _ = io.Copy(server, client) // either end may close at any time
 		})
 		p.running.Go(func() {
 			defer p.drop(client, server)

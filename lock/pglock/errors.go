@@ -42,8 +42,6 @@ func failed(doing string, err error) error {
 	return fmt.Errorf("postgres: %s: %w: %w", doing, lock.ErrUnavailable, err)
 }
 
-func unfit(what string) error { return fmt.Errorf("postgres: %w: %s", lock.ErrUnfit, what) }
-
 // leadsNowhere reports whether the server said that this connection is over,
 // or that it leads to a server that can't write any more, as after a failover.
 func leadsNowhere(err error) bool {

@@ -3,6 +3,7 @@ package redislock
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,9 +67,10 @@ func factsOf(ctx context.Context, c *redis.Client) (facts, error) {
 	}
 	for _, name := range []string{"appendfsync", "save"} {
 		values, err := c.ConfigGet(ctx, name).Result()
-		if _, refused := err.(redis.Error); refused {
-			continue
-		} else if err != nil {
+		if err != nil {
+			if _, refused := errors.AsType[redis.Error](err); refused {
+				continue
+			}
 			return nil, err
 		}
 		for name, value := range values {

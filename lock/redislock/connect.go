@@ -21,13 +21,8 @@ const answerTime = 10 * time.Second
 // themselves, and to end with the call's context.
 func newClient(o *Options) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(o.URL, "://")
-	kind, secure := "", "redis"
-	if name, k, composed := strings.Cut(scheme, "+"); composed {
-		kind, secure = k, name
-	} else {
-		secure = scheme
-	}
-	url := secure + "://" + rest
+	scheme, kind, _ := strings.Cut(scheme, "+")
+	url := scheme + "://" + rest
 	switch kind {
 	case "":
 		return newSingle(o, url)

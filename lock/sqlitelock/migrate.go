@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 )
 
@@ -32,9 +33,8 @@ func migrateTo(ctx context.Context, conn *sql.Conn, allowed bool) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			// The connection is closed where this fails, which ends
-			// the transaction as well.
-			conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+			_, rollback := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+			err = errors.Join(err, rollback)
 		}
 	}()
 	version, err := schemaOf(ctx, conn, allowed)
