@@ -1,12 +1,13 @@
 # make test   everything that can fail, on real servers (installs them as root)
 # make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
+# make bench  what oncegate costs, as a table: a few minutes on an idle machine
 # make build  bin/oncegate
 # make dist   what is released, into dist: binaries, Debian packages, SBOMs, checksums
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: build dist test test-servers test-unit test-nested lint clean
+.PHONY: bench build dist test test-servers test-unit test-nested lint clean
 
 GO ?= go
 TOOLS := bin/tools
@@ -28,12 +29,18 @@ test-servers:
 
 test-unit:
 	@$(if $(RACE),true,echo "no C compiler: tests run without the race detector")
-	$(GO) test $(RACE) -timeout 15m ./...
+	$(GO) test $(RACE) -timeout 15m $$($(GO) list ./... | grep -v '/bench$$')
+	$(GO) test -timeout 5m ./bench
 
 # Never from the cache: they run a binary that they build. In parallel beyond the
 # cores, since most of them wait for leases and limits to pass.
 test-nested:
 	for dir in $(NESTED); do (cd $$dir && echo "$$dir:" && $(GO) test -count=1 -parallel 8 -timeout 20m ./...) || exit; done
+
+bench: test-servers
+	@mkdir -p bin
+	@$(GO) test -count=1 -timeout 60m -run '^TestCompare$$' ./bench -bench.rounds=5 -bench.each=2s -bench.out=$(CURDIR)/bin/bench.md
+	@cat bin/bench.md
 
 # All of them, whatever the first ones find.
 lint: $(TOOLS)/.built

@@ -83,6 +83,7 @@ func (l load) run(conns int, d time.Duration, counter *atomic.Int64) (sample, er
 	return all, firstErr
 }
 
+// connection asks at least once, and until then.
 func (l load) connection(until time.Time, counter *atomic.Int64) ([]time.Duration, error) {
 	conn, err := net.Dial("tcp", l.addr)
 	if err != nil {
@@ -92,7 +93,7 @@ func (l load) connection(until time.Time, counter *atomic.Int64) ([]time.Duratio
 	answers := bufio.NewReader(conn)
 	var delays []time.Duration
 	var buf []byte
-	for time.Now().Before(until) {
+	for len(delays) == 0 || time.Now().Before(until) {
 		buf = l.next(buf[:0], counter.Add(1))
 		start := time.Now()
 		if _, err := conn.Write(buf); err != nil {

@@ -80,7 +80,7 @@ func TestCompare(t *testing.T) {
 // prime runs an event once, so that the next deliveries replay.
 func prime(t *testing.T, at, id string) {
 	l := load{addr: at, result: "fresh", next: func(b []byte, _ int64) []byte { return event(b, id) }}
-	if _, err := l.connection(time.Now().Add(time.Microsecond), new(atomic.Int64)); err != nil {
+	if _, err := l.connection(time.Now(), new(atomic.Int64)); err != nil {
 		t.Fatal(err)
 	}
 }

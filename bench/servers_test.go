@@ -139,9 +139,10 @@ func build(t *testing.T) string {
 func nginx(t *testing.T, app string) string {
 	return testenv.Nginx(t, func(listen, _ string) string {
 		return fmt.Sprintf(`
-upstream app { server %s; keepalive 64; }
+upstream app { server %s; keepalive 64; keepalive_requests 1000000000; }
 server {
 	listen %s;
+	keepalive_requests 1000000000;
 	location / { proxy_pass http://app; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; }
 }`, app, listen)
 	}).Addr
