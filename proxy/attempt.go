@@ -103,6 +103,7 @@ func (p *passage) send(ctx context.Context, header http.Header, attempt int, bef
 	})
 	if err == nil {
 		rep.status, rep.header = answer.Status, answer.Header
+		p.out.AppStatus = rep.status
 		p.hold(answer.Length)
 		rep.body, rep.rest, err = upTo(answer.Body, p.r.MaxAnswer)
 	}

@@ -39,9 +39,10 @@ func (h *Handler) serveRoute(w http.ResponseWriter, req *http.Request, t *table,
 	defer h.deliveries.Done()
 	ctx, span := h.tel.StartServer(req.Context(), req, r.Name)
 	p := &passage{h: h, t: t, r: r, w: w, req: req, arrived: time.Now()}
-	p.out = telemetry.Outcome{Route: r.Name, Provider: r.Provider, Scope: r.Scope}
+	p.out = telemetry.Outcome{Route: r.Name, Provider: r.Provider, Scope: r.Scope, At: p.arrived}
 	defer func() {
 		p.out.Total = time.Since(p.arrived)
+		p.facts()
 		if ctx.Err() != nil {
 			// Nobody was left to answer.
 			p.out.Status, p.out.Error = 0, cmp.Or(p.out.Error, telemetry.ErrorCanceled)
@@ -130,7 +131,8 @@ func (p *passage) claim(ctx context.Context, values keyextract.Values) {
 	if d.Record.Text != "" && len(values.Keys) == 1 {
 		values.Keys[0] = d.Record.Text // a guard may have made it another event's
 	}
-	p.out.Key = values.Keys[0]
+	p.out.Key, p.out.MoreKeys = values.Keys[0], values.Keys[1:]
+	p.out.Payload = ask.Payload
 	switch {
 	case d.Verdict == lock.Run:
 		p.attempt(ctx, d.Attempt, ask, values.Keys)
