@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // An Answer is what the app said to an attempt, as it is kept for replay. To
@@ -69,6 +70,16 @@ func (a *Answer) put(r *Record) {
 	if len(a.Body) > 0 {
 		r.AnswerBody = Seal(a.Body)
 	}
+}
+
+// stubbed returns an encoded header list that says that the body is not there.
+func stubbed(header []byte) []byte {
+	if len(header) < 3 {
+		return header
+	}
+	header = slices.Clone(header)
+	header[2] |= stubFlag
+	return header
 }
 
 // StoredAnswer returns the answer kept in the record. Its error is ErrSealed,

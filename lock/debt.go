@@ -25,6 +25,7 @@ type debt struct {
 	saved    uint64 // its number in the journal; zero: it is not there
 	standing Record // what stood last
 	fenced   bool   // found another's claim
+	told     bool   // of that
 }
 
 func undoOf(begin *Change, p *Policy) *debt {
@@ -113,6 +114,21 @@ func (d *debt) undoing(st *Record) (Change, bool) {
 		return Change{Expect: st.Version, Next: next}, true
 	}
 	return Change{}, false
+}
+
+// lighten drops what is large from a change that the store refuses: rather a
+// claim without its answer's body or its request than one that never ends.
+func (d *debt) lighten() {
+	if d.undo != nil {
+		return
+	}
+	n := &d.change.Next
+	if n.AnswerBody != nil {
+		n.AnswerBody = nil
+		n.AnswerHeader = stubbed(n.AnswerHeader)
+		n.Reason = ReasonOversized
+	}
+	n.Request = nil
 }
 
 // renewal returns the change that renews the claim while its end is owed; false

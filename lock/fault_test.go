@@ -2,7 +2,7 @@ package lock_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -17,11 +17,13 @@ type faulty struct {
 	// fault is asked before each write: it says whether the write happens and
 	// whether its reply comes.
 	fault func(n int, batch []lock.Change) (applied, replied bool)
-	reads func() bool // whether reads succeed; nil: they do
-	calls int
+	// refuses says why the store does not take a write; nil: it does.
+	refuses func([]lock.Change) error
+	reads   func() bool // whether reads succeed; nil: they do
+	calls   int
 }
 
-var errCut = errors.New("connection cut")
+var errCut = fmt.Errorf("connection cut: %w", lock.ErrUnavailable)
 
 func (f *faulty) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, error) {
 	f.mu.Lock()
@@ -30,9 +32,15 @@ func (f *faulty) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result,
 	if f.fault != nil {
 		applied, replied = f.fault(f.calls, batch)
 	}
+	refuses := f.refuses
 	f.mu.Unlock()
 	if !applied {
 		return nil, errCut
+	}
+	if refuses != nil {
+		if err := refuses(batch); err != nil {
+			return nil, err
+		}
 	}
 	results, err := f.Store.Apply(ctx, batch)
 	if !replied {
@@ -49,6 +57,13 @@ func (f *faulty) Read(ctx context.Context, keys []lock.Key) ([]lock.Record, erro
 		return nil, errCut
 	}
 	return f.Store.Read(ctx, keys)
+}
+
+// refuse ends all other faults.
+func (f *faulty) refuse(refuses func([]lock.Change) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault, f.refuses = nil, refuses
 }
 
 func (f *faulty) set(fault func(int, []lock.Change) (bool, bool)) {

@@ -123,14 +123,19 @@ func (o *owed) pay() {
 // with other debts, so that one that the store will not take keeps none from
 // being paid.
 func (o *owed) round() (paid int) {
-	for _, batch := range o.batches() {
+	for _, batch := range o.batches(o.most) {
 		ctx, cancel := context.WithTimeout(context.Background(), o.g.timeout)
 		left, err := o.g.pay(ctx, batch)
 		cancel()
+		o.tell(batch)
 		o.remove(batch, left)
 		paid += len(batch) - len(left)
 		if err != nil {
+			if len(left) == 1 && refused(err) {
+				left[0].lighten()
+			}
 			o.postpone(left)
+			o.renew()
 			return paid
 		}
 		o.most = min(o.most*2, maxTripItems)
@@ -138,14 +143,15 @@ func (o *owed) round() (paid int) {
 	return paid
 }
 
-// batches cuts what is owed into trips, each key once in a trip.
-func (o *owed) batches() (batches [][]*debt) {
+// batches cuts what is owed into trips of at most so many, each key once in a
+// trip.
+func (o *owed) batches(most int) (batches [][]*debt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var batch []*debt
 	inBatch := make(map[Key]bool)
 	for _, d := range o.debts {
-		if len(batch) == o.most || inBatch[d.key] {
+		if len(batch) == most || inBatch[d.key] {
 			batches, batch = append(batches, batch), nil
 			clear(inBatch)
 		}
@@ -155,7 +161,34 @@ func (o *owed) batches() (batches [][]*debt) {
 	return append(batches, batch)
 }
 
-// postpone puts debts that failed behind the others, and renews their claims.
+// tell tells of the debts that were found to be of an attempt that is fenced.
+func (o *owed) tell(batch []*debt) {
+	for _, d := range batch {
+		if d.fenced && !d.told {
+			d.told = true
+			o.g.observe(Event{Kind: EventFenced, Scope: d.key.Scope})
+		}
+	}
+}
+
+// refused reports whether the store answered that it will not take a write.
+func refused(err error) bool {
+	return !errors.Is(err, ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+}
+
+// renew renews the claims whose end is owed, as far as the store lets it.
+func (o *owed) renew() {
+	for _, batch := range o.batches(maxTripItems) {
+		ctx, cancel := context.WithTimeout(context.Background(), o.g.timeout)
+		err := o.g.renewOwed(ctx, batch)
+		cancel()
+		if err != nil {
+			return // the store's own trips have told
+		}
+	}
+}
+
+// postpone puts debts that failed behind the others.
 func (o *owed) postpone(failed []*debt) {
 	last := make(map[*debt]bool, len(failed))
 	for _, d := range failed {
@@ -171,11 +204,6 @@ func (o *owed) postpone(failed []*debt) {
 	o.debts = append(first, failed...)
 	o.mu.Unlock()
 	o.most = max(1, o.most/2)
-
-	ctx, cancel := context.WithTimeout(context.Background(), o.g.timeout)
-	defer cancel()
-	// Where this fails too, the store's own trips have told.
-	_ = o.g.renewOwed(ctx, failed)
 }
 
 // remove takes the debts of a batch but those left off the list and out of the

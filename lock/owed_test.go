@@ -10,16 +10,19 @@ import (
 	"oncegate/lock"
 )
 
-func TestOwed(t *testing.T) {
-	// A store that refuses to settle what has a large answer.
-	large := func(_ int, batch []lock.Change) (bool, bool) {
+// small is a store that takes nothing large: that is what it says then.
+func small(says error) func([]lock.Change) error {
+	return func(batch []lock.Change) error {
 		for i := range batch {
-			if len(batch[i].Next.AnswerBody) > 1000 {
-				return false, false
+			if len(batch[i].Next.AnswerBody) > 1000 || len(batch[i].Next.Request) > 1000 {
+				return says
 			}
 		}
-		return true, true
+		return nil
 	}
+}
+
+func TestOwed(t *testing.T) {
 	big := done(string(make([]byte, 2000)))
 
 	bubble(t, "one settle that the store refuses keeps no other from being paid", func(t *testing.T, r *rig) {
@@ -33,7 +36,7 @@ func TestOwed(t *testing.T) {
 			attempts = append(attempts, r.begin(g, ask(fmt.Sprint("bad", i)), lock.Run).Attempt)
 			attempts = append(attempts, r.begin(g, ask(fmt.Sprint("good", i)), lock.Run).Attempt)
 		}
-		f.set(func(int, []lock.Change) (bool, bool) { return false, false })
+		f.set(out)
 		for i, a := range attempts {
 			end := done("small")
 			if i%2 == 0 {
@@ -45,7 +48,7 @@ func TestOwed(t *testing.T) {
 		if g.Owed() != 10 {
 			t.Fatalf("%d owed", g.Owed())
 		}
-		f.set(large)
+		f.refuse(small(lock.ErrUnavailable))
 		time.Sleep(3 * time.Minute)
 		if g.Owed() != 5 {
 			t.Errorf("%d owed", g.Owed())
@@ -55,10 +58,33 @@ func TestOwed(t *testing.T) {
 				t.Errorf("good%d is %s", i, rec.State)
 			}
 		}
+		f.refuse(nil)
 		f.set(nil)
 		time.Sleep(30 * time.Second)
 		if g.Owed() != 0 {
 			t.Errorf("%d owed in the end", g.Owed())
+		}
+	})
+
+	bubble(t, "an answer that the store refuses becomes a stub, and a request is let go", func(t *testing.T, r *rig) {
+		f := &faulty{Store: r.store.Sibling()}
+		a, b := r.gate(f), r.gate()
+		first := r.run(a, ask("evt_1"))
+		second := r.run(a, with(ask("evt_2"), func(a *lock.Ask, _ *lock.Policy) { a.Request = func() []byte { return make([]byte, 2000) } }))
+		f.refuse(small(errRefused))
+		go second.Settle(fiveOO)
+		if got := first.Settle(big); got != lock.SettleOwed {
+			t.Fatalf("settle: %d", got)
+		}
+		time.Sleep(time.Minute)
+		if d := r.begin(b, ask("evt_1"), lock.Replay); !d.Answer.Stub || len(d.Answer.Body) != 0 || d.Answer.Status != 200 || len(d.Answer.Header) != 1 {
+			t.Errorf("%+v", d.Answer)
+		}
+		if rec := r.record("evt_2"); rec.State != lock.StateUnknown || rec.Request != nil {
+			t.Errorf("evt_2 stands as %s", rec.State)
+		}
+		if a.Owed() != 0 {
+			t.Errorf("%d owed", a.Owed())
 		}
 	})
 
@@ -69,7 +95,7 @@ func TestOwed(t *testing.T) {
 			return with(ask("evt_1"), func(a *lock.Ask, p *lock.Policy) { p.Lease, a.Wait = 10*time.Second, time.Second })
 		}
 		attempt := r.run(a, long())
-		f.set(large)
+		f.refuse(small(lock.ErrUnavailable))
 		if got := attempt.Settle(big); got != lock.SettleOwed {
 			t.Fatalf("settle: %d", got)
 		}
@@ -77,6 +103,7 @@ func TestOwed(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			r.begin(b, long(), lock.Busy)
 		}
+		f.refuse(nil)
 		f.set(nil)
 		time.Sleep(5 * time.Second)
 		if d := r.begin(b, long(), lock.Replay); len(d.Answer.Body) != 2000 {
@@ -132,6 +159,7 @@ func TestOwed(t *testing.T) {
 		if n := g.Owed(); n > 10 {
 			t.Errorf("%d owed", n)
 		}
+		f.refuse(nil)
 		f.set(nil)
 		time.Sleep(10 * time.Second)
 		r.run(g, ask("evt_29")).Settle(done(""))

@@ -46,6 +46,7 @@ func (a *Attempt) Settle(e Ending) SettleResult {
 	left, _ := a.g.pay(ctx, debts) // why some are left, the store's own trips have told
 	for i, d := range debts {
 		if d.fenced {
+			d.told = true
 			a.fence()
 		}
 		if len(left) > 0 {

@@ -79,9 +79,10 @@ var (
 const maxReason = 250
 
 // Decide writes what an operator has decided, and returns what came of each
-// word, in their order. No two may be about one claim. It returns when no
-// process remembers a claim as done that the operator has opened: two seconds
-// after the last write. Each word is one change; there is no transaction.
+// word, in their order; of two about one claim the second is stale. Each word is
+// one change; there is no transaction. Decide returns when no process remembers
+// a claim as done that the operator has opened: two seconds after the last
+// write.
 func Decide(ctx context.Context, store Store, words []Word) []Told {
 	told := make([]Told, len(words))
 	for i := 0; i < len(words); i += maxTripItems {
@@ -128,13 +129,18 @@ func decideSome(ctx context.Context, store Store, words []Word, told []Told) {
 	}
 	var batch []Change
 	var of []int
+	said := make(map[Key]bool, len(words))
 	for i := range words {
 		told[i].Record = records[i]
 		next, err := words[i].change(&records[i])
+		if err == nil && said[keys[i]] {
+			err = fmt.Errorf("%s: %w", words[i].Verb, ErrStale)
+		}
 		if err != nil {
 			told[i].Err = err
 			continue
 		}
+		said[keys[i]] = true
 		if words[i].Verb == VerbRerun {
 			if told[i].Request, told[i].Err = Unseal(records[i].Request); told[i].Err != nil {
 				continue

@@ -3,9 +3,11 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"oncegate/lock"
 )
@@ -125,6 +127,52 @@ func TestVerbs(t *testing.T) {
 		}
 	})
 
+	bubble(t, "many at once: each its own result, one wait", func(t *testing.T, r *rig) {
+		g := r.gate()
+		var words []lock.Word
+		for i := range 300 {
+			id := fmt.Sprint("evt_", i)
+			r.run(g, ask(id)).Settle(broken)
+			words = append(words, lock.Word{Verb: lock.VerbDone, Key: item(id).Key, Version: r.record(id).Version, Who: "a", Why: "b", Retention: time.Hour})
+		}
+		words = append(words, words[0], lock.Word{Verb: lock.VerbDone, Key: item("none").Key, Who: "a", Why: "b"})
+		start := time.Now()
+		told := lock.Decide(context.Background(), r.store, words)
+		if took := time.Since(start); took > 2500*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		for i := range 300 {
+			if told[i].Err != nil || told[i].Record.State != lock.StateDone {
+				t.Errorf("%d: %v", i, told[i].Err)
+			}
+		}
+		if !errors.Is(told[300].Err, lock.ErrStale) || !errors.Is(told[301].Err, lock.ErrNoClaim) {
+			t.Errorf("%v, %v", told[300].Err, told[301].Err)
+		}
+	})
+
+	bubble(t, "a decision whose write fails is not known, and told so", func(t *testing.T, r *rig) {
+		r.run(r.gate(), ask("evt_1")).Settle(broken)
+		f := &faulty{Store: r.store.Sibling()}
+		f.set(out)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		w := lock.Word{Verb: lock.VerbDone, Key: item("evt_1").Key, Version: r.record("evt_1").Version, Who: "a", Why: "b", Retention: time.Hour}
+		if told := lock.Decide(ctx, f, []lock.Word{w})[0]; !errors.Is(told.Err, lock.ErrUnavailable) || told.Record.Exists() {
+			t.Errorf("%v", told.Err)
+		}
+	})
+
+	bubble(t, "who doesn't wait is told that it is not yet known everywhere", func(t *testing.T, r *rig) {
+		r.run(r.gate(), ask("evt_1")).Settle(broken)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		w := lock.Word{Verb: lock.VerbDone, Key: item("evt_1").Key, Version: r.record("evt_1").Version, Who: "a", Why: "b", Retention: time.Hour}
+		if told := lock.Decide(ctx, r.store, []lock.Word{w})[0]; !errors.Is(told.Err, lock.ErrNotYet) || told.Record.State != lock.StateDone {
+			t.Errorf("%v", told.Err)
+		}
+	})
+
 	bubble(t, "a decision without a name or a reason is none", func(t *testing.T, r *rig) {
 		r.run(r.gate(), ask("evt_1")).Settle(broken)
 		for _, change := range []func(*lock.Word){func(w *lock.Word) { w.Who = " " }, func(w *lock.Word) { w.Why = "" }} {
@@ -139,7 +187,7 @@ func TestVerbs(t *testing.T) {
 		told := r.say("evt_1", lock.VerbDone, func(w *lock.Word) {
 			w.Who, w.Why = strings.Repeat("é", 100), "a\nb\xff"+strings.Repeat("ü", 4000)
 		})
-		if got := told.Record.Reason; len(got) > 250 || strings.ContainsAny(got, "\n\xff") || !strings.Contains(got, "a b?") {
+		if got := told.Record.Reason; len(got) > 250 || !utf8.ValidString(got) || strings.Contains(got, "\n") || !strings.Contains(got, "a b?") {
 			t.Errorf("%d bytes: %q", len(got), got)
 		}
 	})

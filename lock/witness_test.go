@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,40 +215,40 @@ func TestBackground(t *testing.T) {
 
 	bubble(t, "the duty is taken over when its replica stops, and at once when it ends", func(t *testing.T, r *rig) {
 		dead, b, c := r.frozen(), r.gate(), r.gate()
-		start := func(g *lock.Gate, n *int) *lock.Background {
+		start := func(g *lock.Gate, n *atomic.Int64) *lock.Background {
 			return lock.StartBackground(g, r.store, lock.BackgroundOptions{
 				Namespace: "shop", Lease: 3 * time.Second, FiguresEvery: time.Second,
 				Figures: func(f *lock.Figures) {
 					if f != nil {
-						*n++
+						n.Add(1)
 					}
 				},
 			})
 		}
-		var first, second, third int
+		var first, second, third atomic.Int64
 		x := start(dead.gate, &first)
 		time.Sleep(10 * time.Second)
 		y := start(b, &second)
 		time.Sleep(10 * time.Second)
-		if first < 15 || second != 0 {
-			t.Errorf("figures taken %d and %d times", first, second)
+		if first.Load() < 15 || second.Load() != 0 {
+			t.Errorf("figures taken %d and %d times", first.Load(), second.Load())
 		}
 		dead.freeze()
 		time.Sleep(6 * time.Second)
-		if second == 0 {
+		if second.Load() == 0 {
 			t.Error("nobody took over")
 		}
 		dead.thaw()
-		before := first
+		before := first.Load()
 		time.Sleep(5 * time.Second)
-		if first != before {
+		if first.Load() != before {
 			t.Error("two replicas have the duty")
 		}
 		x.Close()
 		y.Close()
 		z := start(c, &third)
 		time.Sleep(10 * time.Millisecond)
-		if third != 1 {
+		if third.Load() != 1 {
 			t.Error("the duty was not given back")
 		}
 		z.Close()

@@ -81,7 +81,7 @@ func (d *Database) Close() error { return d.db.Close() }
 func openPostgres(u *url.URL) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(u.String())
 	if err != nil {
-		return nil, errors.New("is no address of a PostgreSQL database: postgres://host:5432/name?sslmode=...")
+		return nil, errors.New("is no address of a PostgreSQL database: postgres://host:5432/name?sslmode=verify-full")
 	}
 	// Without named statements, so that a pooler may stand between; the server
 	// says what type each value has.
@@ -98,7 +98,7 @@ func openMySQL(u *url.URL) (*sql.DB, error) {
 	// for they may hold anything.
 	config, err := mysqldriver.ParseDSN("tcp(" + u.Host + ")/" + strings.TrimPrefix(u.EscapedPath(), "/") + query)
 	if err != nil {
-		return nil, errors.New("is no address of a MySQL database: mysql://host:3306/name?tls=...")
+		return nil, errors.New("is no address of a MySQL database: mysql://host:3306/name?tls=true")
 	}
 	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
@@ -106,7 +106,7 @@ func openMySQL(u *url.URL) (*sql.DB, error) {
 	config.Logger = &mysqldriver.NopLogger{}
 	connector, err := mysqldriver.NewConnector(config)
 	if err != nil {
-		return nil, errors.New("is no address of a MySQL database: mysql://host:3306/name?tls=...")
+		return nil, errors.New("is no address of a MySQL database: mysql://host:3306/name?tls=true")
 	}
 	return sql.OpenDB(connector), nil
 }
