@@ -122,9 +122,10 @@ routes:%s`, listen, health, admin, c.StateDir, c.Upstream, c.Top, c.Routes)
 		Health:   fmt.Sprintf("http://127.0.0.1:%d", health),
 		StateDir: c.StateDir,
 	}
+	path := b.Path(t)
 	t.Cleanup(func() { g.checkEnd(t) })
 	g.Process = testenv.Run(t, testenv.Command{
-		Name: "oncegate", Path: b.Path(t), Args: []string{"serve", "--config", file},
+		Name: "oncegate", Path: path, Args: []string{"serve", "--config", file},
 		Dir: c.StateDir, Env: append(os.Environ(), c.Env...), Ready: g.ready,
 	})
 	return g
@@ -133,6 +134,9 @@ routes:%s`, listen, health, admin, c.StateDir, c.Upstream, c.Top, c.Routes)
 // checkEnd wants that nothing in the process's life was a programming error.
 // It runs after the process has ended.
 func (g *Gate) checkEnd(t testing.TB) {
+	if g.Process == nil {
+		return // it never started
+	}
 	for _, bad := range []string{"panic: ", "fatal error: ", "WARNING: DATA RACE"} {
 		if lines := g.Log(bad); len(lines) > 0 {
 			t.Errorf("oncegate wrote %q", lines)
