@@ -22,7 +22,7 @@ type claim struct {
 	rec   Record
 	known bool      // rec is what stood when the store was asked last
 	asked bool      // the store was asked before
-	mine  bool      // rec is running under the token of the attempt at hand
+	mine  bool      // rec is running under the token of the attempt at hand, which then guards rec
 	at    time.Time // when the question that rec answers was sent
 	heard said      // what a witness said last
 }
@@ -49,7 +49,11 @@ func (c *claim) means(p *Policy) (meaning, time.Duration) {
 // if there is none.
 func (q *asking) doubtful(p *Policy) *claim {
 	for _, c := range q.claims {
-		if m, _ := c.means(p); m == meansWitness && !c.mine && (c.heard.version != c.rec.Version || time.Since(c.heard.at) >= witnessPause) {
+		if c.mine {
+			continue
+		}
+		m, _ := c.means(p)
+		if m == meansWitness && (c.heard.version != c.rec.Version || time.Since(c.heard.at) >= witnessPause) {
 			return c
 		}
 	}
@@ -102,7 +106,7 @@ func (q *asking) ask(ask *Ask) Decision {
 		return unavailable(err)
 	}
 	for range maxRounds {
-		if len(q.claims) == 1 && ask.mismatch(&q.claims[0].rec) && !q.claims[0].mine {
+		if len(q.claims) == 1 && !q.claims[0].mine && ask.mismatch(&q.claims[0].rec) {
 			return Decision{Verdict: Mismatch, Record: q.claims[0].rec}
 		}
 		batch, of := q.changes(ask)
