@@ -1,5 +1,7 @@
 package keyextract
 
+import "fmt"
+
 // maxItems bounds the items of a batch.
 const maxItems = 10_000
 
@@ -45,4 +47,45 @@ func cutAtWildcards(pointer []string) [][]string {
 		each[last] = append(each[last], name)
 	}
 	return each
+}
+
+// A batch is a delivery's items, whose keys are read one by one.
+type batch struct {
+	rules  *Rules
+	doc    *Document
+	tree   *jsonTree
+	items  []int   // where each stands
+	shared []Value // the parts of the key that are the same for every item
+}
+
+func (r *Rules) batch(doc *Document) (*batch, *Error) {
+	tree, err := doc.jsonBody()
+	if err != nil {
+		return nil, err.at(r.label)
+	}
+	b := &batch{rules: r, doc: doc, tree: tree, shared: make([]Value, len(r.key))}
+	if b.items, err = tree.items(r.each); err != nil {
+		return nil, err.at(r.label)
+	}
+	for i, p := range r.key {
+		if p.readsItem() {
+			continue
+		}
+		if b.shared[i], err = p.readForKey(doc, item{}); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// key returns the key of the n-th item.
+func (b *batch) key(n int) (string, *Error) {
+	key, err := keyText(b.doc, item{b.tree, b.items[n]}, b.rules.key, b.shared)
+	if err == nil && key == "" {
+		err = noPart("key")
+	}
+	if err != nil {
+		return "", &Error{Kind: err.Kind, Place: err.Place, Detail: fmt.Sprintf("item %d: %s", n, err.Detail)}
+	}
+	return key, nil
 }

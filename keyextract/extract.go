@@ -1,8 +1,6 @@
 package keyextract
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Extract reads what the rules ask for. Its error is an *Error, and there is one
 // only where a key or the guard can't be read: tags and named values that can't
@@ -59,32 +57,16 @@ func (r *Rules) guardText(doc *Document) (string, *Error) {
 // batchKeys returns the keys of the different items. One item without a key
 // leaves the whole delivery without: it can't be taken apart.
 func (r *Rules) batchKeys(doc *Document) ([]string, *Error) {
-	tree, err := doc.jsonBody()
+	batch, err := r.batch(doc)
 	if err != nil {
-		return nil, err.at(r.label)
+		return nil, err
 	}
-	items, err := tree.items(r.each)
-	if err != nil {
-		return nil, err.at(r.label)
-	}
-	shared := make([]Value, len(r.key))
-	for i, p := range r.key {
-		if p.readsItem() {
-			continue
-		}
-		if shared[i], err = p.readForKey(doc, item{}); err != nil {
-			return nil, err
-		}
-	}
-	seen := make(map[string]bool, len(items))
-	keys := make([]string, 0, len(items))
-	for n, at := range items {
-		key, err := keyText(doc, item{tree, at}, r.key, shared)
-		if err == nil && key == "" {
-			err = noPart("key")
-		}
+	seen := make(map[string]bool, len(batch.items))
+	keys := make([]string, 0, len(batch.items))
+	for n := range batch.items {
+		key, err := batch.key(n)
 		if err != nil {
-			return nil, &Error{Kind: err.Kind, Place: err.Place, Detail: fmt.Sprintf("item %d: %s", n, err.Detail)}
+			return nil, err
 		}
 		if !seen[key] {
 			seen[key] = true

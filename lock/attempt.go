@@ -90,15 +90,41 @@ func (a *Attempt) SecondRun() bool {
 	return slices.ContainsFunc(a.claims, func(c *claim) bool { return c.rec.Mark&MarkDoubt != 0 })
 }
 
+// Claimed returns the keys of the events that the attempt is for, in the
+// delivery's order: those that were done before are not among them.
+func (a *Attempt) Claimed() []string {
+	a.turn.take()
+	defer a.turn.pass()
+	held := a.held()
+	texts := make([]string, 0, len(held))
+	for _, it := range a.ask.Items {
+		if held[it.Key] != nil {
+			texts = append(texts, it.Text)
+		}
+	}
+	return texts
+}
+
+// held returns the claims by key. It has the turn.
+func (a *Attempt) held() map[Key]*claim {
+	held := make(map[Key]*claim, len(a.claims))
+	for _, c := range a.claims {
+		held[c.item.Key] = c
+	}
+	return held
+}
+
 // began returns the record of the delivery's first claimed event.
 func (a *Attempt) began() Record {
 	a.turn.take()
 	defer a.turn.pass()
+	if len(a.claims) == 1 {
+		return a.claims[0].rec
+	}
+	held := a.held()
 	for _, it := range a.ask.Items {
-		for _, c := range a.claims {
-			if c.item.Key == it.Key {
-				return c.rec
-			}
+		if c := held[it.Key]; c != nil {
+			return c.rec
 		}
 	}
 	return Record{}

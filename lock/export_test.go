@@ -12,14 +12,6 @@ func (a *Attempt) IsSettled() bool {
 	}
 }
 
-// Claimed returns the key texts that the attempt holds.
-func (a *Attempt) Claimed() (texts []string) {
-	for _, c := range a.claims {
-		texts = append(texts, c.item.Text)
-	}
-	return texts
-}
-
 // LimitOwed sets after how many owed writes no attempt begins.
 func (g *Gate) LimitOwed(n int) { g.owed.limit = n }
 
