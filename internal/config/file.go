@@ -105,6 +105,8 @@ type routeSpec struct {
 	Key []keyextract.Part `yaml:"key"`
 	// The body is a batch: a JSON pointer to the array of its events.
 	Each *string `yaml:"each"`
+	// What the app gets of a batch that holds new events beside some that are done: whole (the default), as it came, so that the signature still fits; or split: the new events alone, each as its text came, for an app that does not check signatures.
+	Batch *string `yaml:"batch"`
 	// A second key of the same event, such as {digest: body} where the ID is not signed.
 	Guard []keyextract.Part `yaml:"guard"`
 	// What operators can search by, by name. Added to the preset's.

@@ -91,6 +91,7 @@ type Route struct {
 	// Rules are nil on a route that has neither key nor tags, which is never
 	// enforced. Where the route names its caller, that is the key's first part.
 	Rules                *keyextract.Rules
+	SplitBatches         bool // the app gets a batch's new events alone
 	HasGuard             bool
 	KeySigned            bool // the key lies within what is signed
 	Handshakes           []Handshake
