@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"oncegate/internal/delivery"
 	"oncegate/internal/forward"
 	"oncegate/internal/telemetry"
 	"oncegate/lock"
@@ -64,10 +65,11 @@ func (p *passage) perform(ctx context.Context, a *lock.Attempt, ask *lock.Ask, k
 		settled = a.Settle(ending)
 		p.out.Settle = time.Since(start)
 	}()
-	header := forward.EndToEnd(p.delivery.Header)
+	d, keys := p.portion(a, keys)
+	header := forward.EndToEnd(d.Header)
 	header["Oncegate-Event"] = []string{eventHeader(p.r.Scope, keys)}
 	header["Oncegate-Attempt"] = []string{strconv.Itoa(a.Number())}
-	rep = p.send(ctx, header, a.Number(), func() error {
+	rep = p.send(ctx, d, header, a.Number(), func() error {
 		err := a.Start()
 		if err != nil && !errors.Is(err, lock.ErrFenced) {
 			err = fmt.Errorf("%w: %w", ErrStore, err)
@@ -80,8 +82,8 @@ func (p *passage) perform(ctx context.Context, a *lock.Attempt, ask *lock.Ask, k
 
 // send forwards the delivery to the app, once, and reads the answer, as far as
 // it can be kept.
-func (p *passage) send(ctx context.Context, header http.Header, attempt int, before func() error) (rep reply) {
-	ctx, span := p.h.tel.StartClient(ctx, p.r.Name, p.delivery.Method, attempt)
+func (p *passage) send(ctx context.Context, d *delivery.Delivery, header http.Header, attempt int, before func() error) (rep reply) {
+	ctx, span := p.h.tel.StartClient(ctx, p.r.Name, d.Method, attempt)
 	span.Inject(header)
 	start := time.Now()
 	defer func() {
@@ -90,8 +92,7 @@ func (p *passage) send(ctx context.Context, header http.Header, attempt int, bef
 	}()
 	refused := false // by before, so that nothing was sent
 	answer, err := p.r.app.Forward(ctx, &forward.Request{
-		Method: p.delivery.Method, Target: p.delivery.Target, Host: p.delivery.Host,
-		Header: header, Body: p.delivery.Body,
+		Method: d.Method, Target: d.Target, Host: d.Host, Header: header, Body: d.Body,
 		BeforeFirstByte: func() error {
 			if before == nil {
 				return nil

@@ -148,7 +148,7 @@ func (p *passage) claimed(d *lock.Decision, took time.Duration) {
 	} else {
 		p.out.Claim = took
 	}
-	p.out.Differs = d.Differs
+	p.out.Differs = d.Differs && !p.r.Batches // which may be cut anew
 	p.out.Attempt = d.Record.Attempt
 	p.out.Duplicate = d.Record.Exists()
 	if d.Attempt != nil {

@@ -4,10 +4,14 @@ import "oncegate/keyextract"
 
 // compileBatch says what the app gets of a batch, and refuses what can't be
 // right with one.
-func (l *loader) compileBatch(field string, spec routeSpec, rules keyextract.Spec, r *Route) {
+func (l *loader) compileBatch(field string, spec routeSpec, p policy, rules keyextract.Spec, r *Route) {
 	l.oneOf(field+".batch", spec.Batch, "whole", "split")
-	if rules.Each != "" && len(rules.Guard) > 0 {
+	r.Batches = rules.Each != ""
+	if r.Batches && len(rules.Guard) > 0 {
 		l.fault(field+".guard", "can't stand beside each: it is a second key of one event, and a batch holds several")
+	}
+	if r.Batches && value(p.OnMismatch) == "refuse" && !l.faulty(field+".on_mismatch") {
+		l.fault(field+".on_mismatch", "refuse can't stand beside each: a batch that is cut anew has another body, and holds the same events; say on_mismatch: replay on this route")
 	}
 	if value(spec.Batch) != "split" || r.Rules == nil {
 		return

@@ -20,6 +20,7 @@ func TestBatch(t *testing.T) {
 		{"several arrays", "key: {json: /id}\n    each: /entry/*/changes\n    batch: split", false, "batch: can't be split: each goes through several arrays"},
 		{"the body's digest in the key", "key: [{json: /id}, {digest: body}]\n    each: /events\n    batch: split", false, "batch: can't be split: the body's digest"},
 		{"the body's digest by on_mismatch", "key: {json: /id}\n    each: /events\n    batch: split\n    on_mismatch: run", false, "batch: can't be split: the body's digest"},
+		{"mismatch refused", "key: {json: /id}\n    each: /events\n    on_mismatch: refuse", false, "on_mismatch: refuse can't stand beside each"},
 		{"a guard", "key: {json: /id}\n    each: /events\n    guard: {digest: body}", false, "guard: can't stand beside each"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func (l *loader) compile() *Config {
 		StoreTimeout: value(l.top.StoreTimeout),
 		DrainDelay:   value(l.top.DrainDelay), DrainTimeout: value(l.top.DrainTimeout),
 		MaxInHand: value(l.top.MaxInHand), MaxInHandBytes: int64(value(l.top.MaxInHandBytes)),
-		LogLevel: value(l.top.LogLevel),
+		LogLevel: value(l.top.LogLevel), EvidenceRetention: value(l.top.EvidenceRetention),
 	}
 	l.checkListeners(c)
 	c.StateDir = l.stateDir()
@@ -34,6 +34,8 @@ func (l *loader) compile() *Config {
 	c.Namespace = l.namespace(c.Store.Kind)
 	c.PublicURL = l.publicURL()
 	c.TrustedProxies = l.trustedProxies()
+	c.AdminTokens = l.adminTokens()
+	c.EncryptionKeys = l.encryptionKeys()
 	if l.top.Upstream != nil {
 		c.Upstream = l.upstream("upstream", *l.top.Upstream)
 	}

@@ -45,8 +45,14 @@ type topLevel struct {
 	DrainDelay *time.Duration `yaml:"drain_delay" env:"DRAIN_DELAY"`
 	// How long what is in hand then has to finish, before it is cut and marked unknown.
 	DrainTimeout *time.Duration `yaml:"drain_timeout" env:"DRAIN_TIMEOUT"`
+	// How long it is kept what was decided and answered about each delivery. It holds no bodies, but the sender's address. 0: nothing is kept.
+	EvidenceRetention *time.Duration `yaml:"evidence_retention" env:"EVIDENCE_RETENTION"`
 	// The least level that is logged: debug, info, warn or error.
 	LogLevel *string `yaml:"log_level" env:"LOG_LEVEL"`
+	// Tokens for the operators' listener beside the one in the state folder, by the name that is written beside what they decide (see below).
+	AdminTokens map[string]tokenSpec `yaml:"admin_tokens"`
+	// Keys under which stored answers and kept requests are encrypted. The first one encrypts, all of them decrypt (see below).
+	EncryptionKeys []keySpec `yaml:"encryption_keys"`
 	// The routes, by name (see below). A name is at most 64 letters, digits, - and _.
 	Routes map[string]routeSpec `yaml:"routes"`
 
@@ -129,6 +135,22 @@ type routeSpec struct {
 	RetriesFor *time.Duration `yaml:"retries_for"`
 
 	policy `yaml:",inline"`
+}
+
+// tokenSpec is a token for the operators' listener.
+type tokenSpec struct {
+	// The token, of at least 20 characters. file:/path reads it from a file. Required.
+	Token *string `yaml:"token"`
+	// The token can look, and decide nothing.
+	ReadOnly bool `yaml:"read_only"`
+}
+
+// keySpec is a key for what is stored.
+type keySpec struct {
+	// What the key is called in what is encrypted under it: 1 to 32 letters, digits, - and _. It never changes. Required.
+	ID *string `yaml:"id"`
+	// 32 random bytes in base64, as `openssl rand -base64 32` makes them. file:/path reads them from a file. Required.
+	Key *string `yaml:"key"`
 }
 
 // storeSpec is the mapping that store may be.

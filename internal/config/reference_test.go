@@ -26,7 +26,7 @@ func TestReference(t *testing.T) {
 	settings := []referenceSource{{"top level", "file.go", "topLevel"}, {"both", "file.go", "policy"}, {"route", "file.go", "routeSpec"}}
 	holdReference(t, "../../README.md", settings, defaults)
 	holdReference(t, "../../docs/config.md", append(settings, []referenceSource{
-		{"store", "file.go", "storeSpec"},
+		{"store", "file.go", "storeSpec"}, {"admin token", "file.go", "tokenSpec"}, {"encryption key", "file.go", "keySpec"},
 		{"part", "../../keyextract/spec.go", "Part"}, {"condition", "../../keyextract/spec.go", "Condition"},
 		{"handshake", "../../provider/preset.go", "Handshake"},
 		{"scheme", "../../verify/spec.go", "Spec"}, {"time", "../../verify/spec.go", "Time"}, {"fields", "../../verify/spec.go", "Fields"},
@@ -74,7 +74,7 @@ func TestEnvironmentNames(t *testing.T) {
 	}{{"", reflect.TypeFor[topLevel]()}, {"STORE_", reflect.TypeFor[storeSpec]()}} {
 		for _, f := range reflect.VisibleFields(c.of) {
 			name, env := f.Tag.Get("yaml"), f.Tag.Get("env")
-			if want := c.prefix + strings.ToUpper(name); env != want && !f.Anonymous && name != "version" && name != "routes" && name != "store" && name != "url" {
+			if want := c.prefix + strings.ToUpper(name); env != want && !f.Anonymous && name != "version" && name != "routes" && name != "store" && name != "url" && name != "admin_tokens" && name != "encryption_keys" {
 				t.Errorf("%s is overridden by %s, want %s", name, env, want)
 			}
 		}

@@ -18,6 +18,8 @@ func (c *Config) NeedsRestart(next *Config) (fields []string) {
 	note("state_dir", c.StateDir == next.StateDir)
 	note("store", c.Store.equal(next.Store))
 	note("namespace", c.Namespace == next.Namespace)
+	note("encryption_keys", slices.Equal(c.EncryptionKeys, next.EncryptionKeys))
+	note("evidence_retention", c.EvidenceRetention == next.EvidenceRetention)
 	return fields
 }
 

@@ -208,7 +208,7 @@ func (l *loader) setPolicies(field string, spec routeSpec, preset *provider.Pres
 		impatient = "forward"
 	}
 	mismatch := "replay"
-	if !r.KeySigned {
+	if !r.KeySigned && !r.Batches { // a batch that is cut anew has another body
 		mismatch = "refuse"
 	}
 	r.OnMissingKey, r.OnUnknown, r.Record = value(p.OnMissingKey), value(p.OnUnknown), value(p.Record)

@@ -45,7 +45,7 @@ func (l *loader) compileRules(field string, spec routeSpec, preset *provider.Pre
 		var err error
 		r.Rules, err = keyextract.Compile(rules)
 		l.ruleFaults(field, err, shift)
-		l.compileBatch(field, spec, rules, r)
+		l.compileBatch(field, spec, p, rules, r)
 	}
 	r.HasGuard = len(rules.Guard) > 0
 	l.compileHandshakes(field, spec, preset, r)

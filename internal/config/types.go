@@ -24,7 +24,11 @@ type Config struct {
 	DrainTimeout          time.Duration // then what is in hand has this long to finish
 	MaxInHand             int
 	MaxInHandBytes        int64
-	LogLevel              string // debug, info, warn, error
+	EvidenceRetention     time.Duration // 0: no evidence is kept
+	AdminTokens           []AdminToken  // in the order of their names
+	// EncryptionKeys: the first one encrypts. None: nothing is encrypted.
+	EncryptionKeys []EncryptionKey
+	LogLevel       string // debug, info, warn, error
 	// Upstream is where what is on no route goes; its zero value, where every
 	// route has its own and the top level has none.
 	Upstream Upstream
@@ -34,6 +38,19 @@ type Config struct {
 	Warnings []string
 
 	sources []source // the files that it was made from, those of secrets included
+}
+
+// An AdminToken lets its holder use the operators' listener.
+type AdminToken struct {
+	Name     string
+	Token    string `json:"-"` // never printed
+	ReadOnly bool
+}
+
+// An EncryptionKey encrypts what is stored.
+type EncryptionKey struct {
+	ID  string
+	Key [32]byte `json:"-"` // never printed
 }
 
 // An Upstream says where the app is.
@@ -91,6 +108,7 @@ type Route struct {
 	// Rules are nil on a route that has neither key nor tags, which is never
 	// enforced. Where the route names its caller, that is the key's first part.
 	Rules                *keyextract.Rules
+	Batches              bool // each is set: a delivery may hold several events
 	SplitBatches         bool // the app gets a batch's new events alone
 	HasGuard             bool
 	KeySigned            bool // the key lies within what is signed

@@ -38,7 +38,7 @@ func (t *Telemetry) spanExporter(ctx context.Context) sdktrace.SpanExporter {
 	}
 	e, err := autoexport.NewSpanExporter(ctx)
 	if err != nil {
-		t.log.Warn("traces are not exported: set OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_* to what is supported", "error", cut(err.Error()))
+		t.log.Warn("traces are not exported: set OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_* to what is supported", "error", Cut(err.Error()))
 		return nil
 	}
 	return e
@@ -51,7 +51,7 @@ func (t *Telemetry) metricReader(ctx context.Context) sdkmetric.Reader {
 	}
 	r, err := autoexport.NewMetricReader(ctx)
 	if err != nil {
-		t.log.Warn("metrics are not exported: set OTEL_METRICS_EXPORTER and OTEL_EXPORTER_OTLP_* to what is supported", "error", cut(err.Error()))
+		t.log.Warn("metrics are not exported: set OTEL_METRICS_EXPORTER and OTEL_EXPORTER_OTLP_* to what is supported", "error", Cut(err.Error()))
 		return nil
 	}
 	return r
@@ -103,7 +103,7 @@ func (h *errorHandler) handle(err error) {
 		h.unsaid++
 		return
 	}
-	h.log.Warn("telemetry export", "error", cut(err.Error()), "unsaid", h.unsaid)
+	h.log.Warn("telemetry export", "error", Cut(err.Error()), "unsaid", h.unsaid)
 	h.last, h.unsaid = time.Now(), 0
 }
 

@@ -14,6 +14,7 @@ type instruments struct {
 	deliveries   metric.Int64Counter
 	duplicates   metric.Int64Counter
 	differing    metric.Int64Counter
+	repeats      metric.Int64Counter
 	duplicateAge metric.Float64Histogram
 	waits        metric.Float64Histogram
 	claims       metric.Float64Histogram
@@ -77,6 +78,7 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		deliveries:   m.counter("oncegate.deliveries", "{delivery}", "Deliveries on a route, by the result word they ended with."),
 		duplicates:   m.counter("oncegate.duplicates", "{delivery}", "Deliveries of an event that had been seen before."),
 		differing:    m.counter("oncegate.differing_payloads", "{delivery}", "Deliveries whose payload was another than the one the claim was begun with."),
+		repeats:      m.counter("oncegate.batch.repeats", "{event}", "Events of batches that were done and reached the app again, beside new ones."),
 		duplicateAge: m.seconds("oncegate.duplicate.age", age, "Time from the first delivery of an event to a duplicate of it."),
 		waits:        m.seconds("oncegate.wait.duration", wait, "Time a delivery waited for another's attempt, by the result word it ended with."),
 		claims:       m.seconds("oncegate.claim.duration", store, "Time to begin or read a claim."),
@@ -124,7 +126,7 @@ func (t *Telemetry) SetRoutes(passing Upstream, routes []Route) {
 		for _, word := range Results() {
 			t.deliveries.Add(ctx, 0, l.outcome.get(outcomeKey{name, word}).add...)
 		}
-		for _, c := range []metric.Int64Counter{t.duplicates, t.differing} {
+		for _, c := range []metric.Int64Counter{t.duplicates, t.differing, t.repeats} {
 			c.Add(ctx, 0, l.route.get(name).add...)
 		}
 	}

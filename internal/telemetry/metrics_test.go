@@ -130,6 +130,7 @@ func TestMetricNames(t *testing.T) {
 	}
 	want := strings.Fields(`
 oncegate_background_errors_total
+oncegate_batch_repeats_total{route=}
 oncegate_build_info{version=}
 oncegate_claim_duration_seconds_count{route=}
 oncegate_claims{scope=,state=}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+
+	"oncegate/lock"
 )
 
 // An Outcome says all about one delivery on a route: what it was, what was
@@ -20,12 +23,24 @@ type Outcome struct {
 	Scope string
 	// Key is the event key, empty where none was extracted. In the log it is
 	// cut at 256 bytes.
-	Key    string
-	Result Result
+	Key string
+	// MoreKeys are those of a batch's other events. Only evidence has them.
+	MoreKeys []string
+	Result   Result
 	// Status is what the sender was answered; 0 where nobody was left to answer.
 	Status int
 	// Attempt numbers the attempt that this delivery made, or whose answer it got.
 	Attempt int
+	// AppStatus is what the app answered to it; 0 where it was not asked, or gave
+	// no answer.
+	AppStatus int
+	// At is when the delivery arrived, Remote its sender's address (behind
+	// trusted proxies), Retry what its headers say of which try it is, Payload
+	// the digest of its body. Only evidence has them.
+	At      time.Time
+	Remote  netip.Addr
+	Retry   string
+	Payload lock.Digest
 	// SecondRun says that this delivery made an attempt after one that ended
 	// unknown. It is counted by the claim protocol's event, not from here, so
 	// that an attempt which dies on the way is counted too.
@@ -37,6 +52,9 @@ type Outcome struct {
 	// Differs says that the payload is another than the one that the claim was
 	// begun with.
 	Differs bool
+	// Repeats is how many events of a batch were done and reached the app again,
+	// beside new ones; LeftOut is how many did not, since the route splits batches.
+	Repeats, LeftOut int
 	// Stub says that the replayed answer had lost its body.
 	Stub bool
 	// How long the delivery waited for another's attempt, and how long the
@@ -51,7 +69,7 @@ type Outcome struct {
 }
 
 // Record is the one sink: from o it makes the attributes of the span in ctx, the
-// metrics and the log line. It does not block on any exporter.
+// metrics, the log line and the evidence. It does not block on any exporter.
 func (t *Telemetry) Record(ctx context.Context, o Outcome) {
 	t.count(ctx, &o)
 	span := trace.SpanFromContext(ctx)
@@ -59,6 +77,9 @@ func (t *Telemetry) Record(ctx context.Context, o Outcome) {
 		span.SetAttributes(o.attributes()...)
 	}
 	t.print(ctx, &o, span.SpanContext())
+	if t.evidence != nil {
+		t.evidence(&o)
+	}
 }
 
 // count makes the metrics.
@@ -76,6 +97,9 @@ func (t *Telemetry) count(ctx context.Context, o *Outcome) {
 	}
 	if o.Differs {
 		t.differing.Add(ctx, 1, one.add...)
+	}
+	if o.Repeats > 0 {
+		t.repeats.Add(ctx, int64(o.Repeats), one.add...)
 	}
 	if o.Waited > 0 {
 		t.waits.Record(ctx, o.Waited.Seconds(), both.record...)
@@ -101,7 +125,7 @@ func (o *Outcome) attributes() []attribute.KeyValue {
 		attrs = append(attrs, attribute.String("oncegate.provider", o.Provider))
 	}
 	if o.Key != "" {
-		attrs = append(attrs, attribute.String("oncegate.key", cut(o.Key)))
+		attrs = append(attrs, attribute.String("oncegate.key", Cut(o.Key)))
 	}
 	if o.Attempt > 0 {
 		attrs = append(attrs, attribute.Int("oncegate.attempt", o.Attempt))
@@ -151,7 +175,7 @@ func (t *Telemetry) print(ctx context.Context, o *Outcome, span trace.SpanContex
 		}
 	}
 	number("status", o.Status)
-	text("key", cut(o.Key))
+	text("key", Cut(o.Key))
 	number("attempt", o.Attempt)
 	text("provider", o.Provider)
 	if o.Scope != o.Route {
@@ -163,6 +187,8 @@ func (t *Telemetry) print(ctx context.Context, o *Outcome, span trace.SpanContex
 	}
 	flag("second_run", o.SecondRun)
 	flag("differs", o.Differs)
+	number("repeats", o.Repeats)
+	number("left_out", o.LeftOut)
 	flag("stub", o.Stub)
 	took("total_us", o.Total)
 	took("waited_us", o.Waited)
@@ -170,7 +196,7 @@ func (t *Telemetry) print(ctx context.Context, o *Outcome, span trace.SpanContex
 	took("upstream_us", o.Upstream)
 	took("settle_us", o.Settle)
 	text("error", string(o.Error))
-	text("detail", cut(o.Detail))
+	text("detail", Cut(o.Detail))
 	if span.IsValid() {
 		text("trace_id", span.TraceID().String())
 	}
@@ -180,8 +206,8 @@ func (t *Telemetry) print(ctx context.Context, o *Outcome, span trace.SpanContex
 // maxText bounds a text in a log line or a span, in bytes.
 const maxText = 256
 
-// cut bounds a text, and says how long it was.
-func cut(s string) string {
+// Cut bounds a text to 256 bytes, and says how long it was.
+func Cut(s string) string {
 	if len(s) <= maxText {
 		return s
 	}

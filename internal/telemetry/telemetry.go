@@ -32,6 +32,7 @@ type Telemetry struct {
 	tracer   trace.Tracer // nil: tracing is off
 	labels   atomic.Pointer[labels]
 	registry *prometheus.Registry
+	evidence func(*Outcome)
 	closers  []func(context.Context) error
 }
 
@@ -41,6 +42,9 @@ type Options struct {
 	Log *slog.Logger
 	// Version is oncegate's, for build_info and the exported resource.
 	Version string
+	// Evidence gets every outcome; it must not block, nor keep or change it. Nil:
+	// nobody does.
+	Evidence func(*Outcome)
 }
 
 // New returns a Telemetry that exports what the standard OTEL_* variables ask
@@ -51,7 +55,7 @@ type Options struct {
 // OpenTelemetry has one error handler for a process; New sets it to the log, at
 // most one line a minute.
 func New(ctx context.Context, o Options) (*Telemetry, error) {
-	t := &Telemetry{log: o.Log, registry: prometheus.NewRegistry()}
+	t := &Telemetry{log: o.Log, evidence: o.Evidence, registry: prometheus.NewRegistry()}
 	t.labels.Store(newLabels(Upstream{}, nil))
 	t.handleErrors()
 	scrape, err := otelprom.New(
@@ -117,7 +121,7 @@ func (t *Telemetry) Metrics() http.Handler {
 type scrapeErrors struct{ log *slog.Logger }
 
 func (s scrapeErrors) Println(v ...any) {
-	s.log.Warn("metrics could not be gathered", "error", cut(errorText(v)))
+	s.log.Warn("metrics could not be gathered", "error", Cut(errorText(v)))
 }
 
 // Shutdown exports what is left, all signals at once so that a collector that

@@ -15,6 +15,10 @@ import (
 var errURL = errors.New("mysql: the url can't be read: it must look like mysql://user:password@host:3306/database, " +
 	"with special characters percent-encoded and known parameters only")
 
+// Connector returns what connects as a Store with these options does, for other
+// tables beside the claims. Pool and NoMigrate say nothing here.
+func Connector(o Options) (driver.Connector, error) { return newConnector(&o) }
+
 // newConnector reads the options. What the libraries say of a URL may hold the
 // password, so it is left out.
 func newConnector(o *Options) (driver.Connector, error) {

@@ -1,0 +1,231 @@
+package evidence_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"oncegate/internal/evidence"
+	"oncegate/internal/telemetry"
+	"oncegate/lock"
+)
+
+// A table is a store in memory that can be out.
+type table struct {
+	evidence.Store
+	mu      sync.Mutex // guards what follows
+	rows    map[evidence.ID]evidence.Entry
+	out     bool
+	lost    bool // written, and the reply lost
+	written int
+	purged  time.Time
+}
+
+var errOut = errors.New("out")
+
+func (s *table) Write(_ context.Context, entries []evidence.Entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.out {
+		return errOut
+	}
+	for _, e := range entries {
+		s.rows[e.ID] = e
+	}
+	s.written += len(entries)
+	if s.lost {
+		return errOut
+	}
+	return nil
+}
+
+func (s *table) Purge(_ context.Context, _ string, before time.Time, _ int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.purged = before
+	return 0, nil
+}
+
+func (s *table) set(out, lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out, s.lost = out, lost
+}
+
+// deliveries is how many the rows stand for.
+func (s *table) deliveries() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.rows {
+		n += e.Count
+	}
+	return n
+}
+
+// bubble runs a test with a recorder in a bubble of its own time.
+func bubble(t *testing.T, name string, test func(t *testing.T, r *evidence.Recorder, s *table)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &table{rows: map[evidence.ID]evidence.Entry{}}
+			r := evidence.NewRecorder(evidence.Options{Namespace: "shop", Store: s, Retention: time.Hour, Log: slog.New(slog.DiscardHandler)})
+			test(t, r, s)
+			r.Close(t.Context())
+		})
+	})
+}
+
+func outcome(key string, result telemetry.Result) telemetry.Outcome {
+	return telemetry.Outcome{
+		Route: "stripe", Provider: "stripe", Scope: "stripe", Key: key, Result: result, Status: 200, Attempt: 1,
+		Duplicate: result == telemetry.ResultReplay, At: time.Now(), Remote: netip.MustParseAddr("192.0.2.1"),
+	}
+}
+
+func TestRecorder(t *testing.T) {
+	bubble(t, "a storm is one row that counts", func(t *testing.T, r *evidence.Recorder, s *table) {
+		first := outcome("evt_1", telemetry.ResultFresh)
+		r.Record(&first)
+		for range 20 {
+			for range 500 {
+				o := outcome("evt_1", telemetry.ResultReplay)
+				r.Record(&o)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Second)
+		if len(s.rows) != 2 || s.deliveries() != 10_001 || s.written > 2*25 {
+			t.Errorf("%d rows for %d deliveries, in %d writes", len(s.rows), s.deliveries(), s.written)
+		}
+		for _, e := range s.rows {
+			if e.Key != lock.KeyOf("shop", "stripe", "evt_1") || e.Route != "stripe" || e.Remote != "192.0.2.1" {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
+	bubble(t, "another result, sender or minute is another row", func(t *testing.T, r *evidence.Recorder, s *table) {
+		for _, change := range []func(*telemetry.Outcome){
+			func(*telemetry.Outcome) {},
+			func(o *telemetry.Outcome) { o.Status = 500 },
+			func(o *telemetry.Outcome) { o.Remote = netip.MustParseAddr("192.0.2.2") },
+			func(o *telemetry.Outcome) { o.Age = time.Hour },
+			func(o *telemetry.Outcome) { o.At = o.At.Add(time.Minute) },
+		} {
+			o := outcome("evt_1", telemetry.ResultReplay)
+			change(&o)
+			r.Record(&o)
+		}
+		time.Sleep(2 * time.Second)
+		if len(s.rows) != 5 || s.deliveries() != 5 {
+			t.Errorf("%d rows, %d deliveries", len(s.rows), s.deliveries())
+		}
+	})
+	bubble(t, "an outage and lost replies cost nothing and count nothing twice", func(t *testing.T, r *evidence.Recorder, s *table) {
+		s.set(true, false)
+		for i := range 1000 {
+			o := outcome(fmt.Sprint("evt_", i%700), telemetry.ResultReplay)
+			r.Record(&o)
+		}
+		time.Sleep(90 * time.Second)
+		s.set(false, true)
+		time.Sleep(3 * time.Second)
+		o := outcome("evt_1", telemetry.ResultReplay)
+		r.Record(&o)
+		time.Sleep(3 * time.Second)
+		s.set(false, false)
+		time.Sleep(5 * time.Second)
+		if s.deliveries() != 1001 || r.Dropped() != 0 {
+			t.Errorf("%d deliveries, %d dropped", s.deliveries(), r.Dropped())
+		}
+	})
+	bubble(t, "what does not fit is dropped and counted", func(t *testing.T, r *evidence.Recorder, s *table) {
+		s.set(true, false)
+		for i := range 50_000 {
+			o := outcome(fmt.Sprint("evt_", i), telemetry.ResultReplay)
+			r.Record(&o)
+		}
+		time.Sleep(time.Second)
+		s.set(false, false)
+		time.Sleep(20 * time.Second)
+		if s.deliveries()+int(r.Dropped()) != 50_000 || r.Dropped() < 30_000 {
+			t.Errorf("%d written, %d dropped", s.deliveries(), r.Dropped())
+		}
+		time.Sleep(time.Minute)
+		o := outcome("evt_more", telemetry.ResultReplay)
+		dropped := r.Dropped()
+		r.Record(&o)
+		if r.Dropped() != dropped {
+			t.Error("there is no room again")
+		}
+	})
+	bubble(t, "long keys are bounded in bytes", func(t *testing.T, r *evidence.Recorder, s *table) {
+		s.set(true, false)
+		for i := range 4000 {
+			o := outcome(fmt.Sprint("evt_", i, strings.Repeat("x", 16<<10)), telemetry.ResultReplay)
+			r.Record(&o)
+		}
+		if n := r.Dropped(); n < 3400 {
+			t.Errorf("%d dropped: too much is in memory", n)
+		}
+		s.set(false, false)
+	})
+	bubble(t, "a batch is evidence about each of its events", func(t *testing.T, r *evidence.Recorder, s *table) {
+		o := outcome("evt_1", telemetry.ResultFresh)
+		o.MoreKeys = []string{"evt_2", "evt_3"}
+		r.Record(&o)
+		time.Sleep(2 * time.Second)
+		if len(s.rows) != 3 {
+			t.Errorf("%d rows", len(s.rows))
+		}
+	})
+	bubble(t, "the end writes what is left", func(t *testing.T, r *evidence.Recorder, s *table) {
+		o := outcome("evt_1", telemetry.ResultFresh)
+		r.Record(&o)
+		r.Close(t.Context())
+		if s.deliveries() != 1 {
+			t.Errorf("%d deliveries", s.deliveries())
+		}
+	})
+	bubble(t, "what is past retention is removed", func(t *testing.T, _ *evidence.Recorder, s *table) {
+		time.Sleep(2 * time.Minute)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if age := time.Since(s.purged); age < time.Hour || age > 62*time.Minute {
+			t.Errorf("removed what is older than %s", age)
+		}
+	})
+	bubble(t, "what is refused leaves no trace but a sample", func(t *testing.T, r *evidence.Recorder, s *table) {
+		for i := range 1000 {
+			o := telemetry.Outcome{Route: "stripe", Result: telemetry.ResultUnverified, Status: 401, At: time.Now(), Detail: fmt.Sprint(i)}
+			r.Record(&o)
+		}
+		watched := outcome("evt_1", telemetry.ResultObserved)
+		r.Record(&watched)
+		time.Sleep(2 * time.Second)
+		samples := r.Refused()
+		if len(s.rows) != 0 || len(samples) != 256 || samples[0].Result != "observed" || samples[1].Detail != "999" || samples[255].Detail != "745" {
+			t.Errorf("%d rows, %d samples, the first %+v", len(s.rows), len(samples), samples[:2])
+		}
+	})
+}
+
+// What evidence costs a replay, in its way.
+func BenchmarkRecord(b *testing.B) {
+	r := evidence.NewRecorder(evidence.Options{
+		Namespace: "shop", Store: &table{rows: map[evidence.ID]evidence.Entry{}}, Retention: time.Hour, Log: slog.New(slog.DiscardHandler),
+	})
+	defer r.Close(context.Background())
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		o := outcome("evt_1", telemetry.ResultReplay)
+		for pb.Next() {
+			r.Record(&o)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package evidence
+
+import (
+	"context"
+	"time"
+
+	"oncegate/lock"
+)
+
+// run writes what gathers, and removes what is past retention, until ctx is
+// over.
+func (r *Recorder) run(ctx context.Context) {
+	tick := time.NewTicker(writeEvery)
+	defer tick.Stop()
+	failing := false
+	purged := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		work, cancel := context.WithTimeout(ctx, writeTime)
+		_, err := r.write(work)
+		r.sweep(time.Now())
+		if err == nil && time.Since(purged) >= purgeEvery {
+			purged = time.Now()
+			_, err = r.o.Store.Purge(work, r.o.Namespace, purged.Add(-r.o.Retention), purgeMost)
+		}
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+		case err != nil && !failing:
+			failing = true
+			r.o.Log.Warn("evidence can't be written; it is gathered in memory as far as there is room", "error", err)
+		case err == nil && failing:
+			failing = false
+			r.o.Log.Info("evidence is written again", "dropped", r.Dropped())
+		}
+	}
+}
+
+// write writes what has gathered, as far as a second's worth, and says how much.
+// What could not be written is written with the next call.
+func (r *Recorder) write(ctx context.Context) (written int, err error) {
+	for written < mostWritten {
+		taken, entries := r.take()
+		if len(entries) == 0 {
+			return written, nil
+		}
+		if err := r.o.Store.Write(ctx, entries); err != nil {
+			r.giveBack(taken)
+			return written, err
+		}
+		written += len(entries)
+		r.tidy(taken)
+	}
+	return written, nil
+}
+
+// take takes a batch of what has to be written, as it stands.
+func (r *Recorder) take() (taken []*gathered, entries []Entry) {
+	r.mu.Lock()
+	n := min(len(r.dirty), batch)
+	taken = append(taken, r.dirty[:n]...)
+	r.dirty = append(r.dirty[:0], r.dirty[n:]...)
+	for _, e := range taken {
+		e.dirty = false
+		entries = append(entries, e.Entry)
+	}
+	r.mu.Unlock()
+	for i := range entries {
+		e := &entries[i]
+		e.Key = lock.KeyOf(e.Key.Namespace, e.Key.Scope, e.Text)
+	}
+	return taken, entries
+}
+
+// giveBack makes a batch that could not be written the next one.
+func (r *Recorder) giveBack(taken []*gathered) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	again := make([]*gathered, 0, len(taken)+len(r.dirty))
+	for _, e := range taken {
+		if !e.dirty { // else it came again meanwhile, and is on the list
+			e.dirty = true
+			r.hold(e)
+			again = append(again, e)
+		}
+	}
+	r.dirty = append(again, r.dirty...)
+}
+
+// tidy lets go of what was written and has been replaced meanwhile.
+func (r *Recorder) tidy(written []*gathered) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range written {
+		if !e.dirty && r.groups[e.group] != e {
+			r.drop(e)
+		}
+	}
+}
+
+// sweep lets go of what is written and takes in nothing more.
+func (r *Recorder) sweep(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for g, e := range r.groups {
+		if !e.dirty && now.Sub(e.First) >= window {
+			delete(r.groups, g)
+			r.drop(e)
+		}
+	}
+}

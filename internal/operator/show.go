@@ -1,0 +1,129 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"oncegate/internal/evidence"
+	"oncegate/lock"
+)
+
+// A Life is all that is known of one event.
+type Life struct {
+	Claim  Claim   `json:"claim"`
+	Answer *Answer `json:"answer,omitempty"`
+	// Timeline is what happened, in the order in which it began; the last
+	// MostTimeline of it.
+	Timeline []Moment `json:"timeline"`
+	// Evidence is false where none is kept, or none could be read: then the
+	// timeline says nothing.
+	Evidence bool `json:"evidence"`
+}
+
+// A Moment is one delivery in an event's life, several that are alike, or what
+// an operator decided.
+type Moment struct {
+	At   time.Time `json:"at"`
+	Last time.Time `json:"last"`
+	// Count is how many deliveries it stands for.
+	Count int `json:"count"`
+	// Kind is delivery or decision.
+	Kind   string `json:"kind"`
+	Route  string `json:"route,omitempty"`
+	Result string `json:"result"`
+	Status int    `json:"status,omitempty"`
+	// Duplicate: the event had been seen before; Late: more than five minutes
+	// before.
+	Duplicate bool `json:"duplicate,omitempty"`
+	Late      bool `json:"late,omitempty"`
+	evidence.Facts
+}
+
+// MostTimeline bounds a timeline.
+const MostTimeline = 1000
+
+// Show returns what is known of an event. Its error is ErrNotFound or the
+// store's.
+func (d *Desk) Show(ctx context.Context, scope string, digest lock.Digest, body bool) (*Life, error) {
+	key := lock.Key{Namespace: d.Namespace, Scope: scope, Digest: digest}
+	records, err := d.Store.Read(ctx, []lock.Key{key})
+	if err != nil {
+		return nil, err
+	}
+	if !records[0].Exists() {
+		return nil, ErrNotFound
+	}
+	return d.life(ctx, &records[0], body)
+}
+
+// ShowKey is Show for an event key, which each scope may know; and for
+// scope:key, as Oncegate-Event and the logs write it.
+func (d *Desk) ShowKey(ctx context.Context, scope, text string, body bool) ([]*Life, error) {
+	var keys []lock.Key
+	for _, s := range d.Scopes() {
+		if scope == "" || s.Name == scope {
+			keys = append(keys, lock.KeyOf(d.Namespace, s.Name, text))
+		}
+	}
+	before, after, cut := strings.Cut(text, ":")
+	switch {
+	case scope != "" && len(keys) == 0:
+		keys = append(keys, lock.KeyOf(d.Namespace, scope, text))
+	case scope == "" && cut:
+		keys = append(keys, lock.KeyOf(d.Namespace, before, after))
+	}
+	if len(keys) == 0 {
+		return nil, ErrNotFound
+	}
+	records, err := d.Store.Read(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	records = slices.DeleteFunc(records, func(r lock.Record) bool { return !r.Exists() })
+	if len(records) == 0 {
+		return nil, ErrNotFound
+	}
+	var lives []*Life
+	for i := range records {
+		life, err := d.life(ctx, &records[i], body)
+		if err != nil {
+			return nil, err
+		}
+		lives = append(lives, life)
+	}
+	return lives, nil
+}
+
+func (d *Desk) life(ctx context.Context, r *lock.Record, body bool) (*Life, error) {
+	answer, err := answerOf(r, body)
+	if err != nil {
+		return nil, err
+	}
+	life := &Life{Claim: ClaimOf(r, time.Now()), Answer: answer, Timeline: []Moment{}}
+	if d.Evidence == nil {
+		return life, nil
+	}
+	entries, err := d.Evidence.Find(ctx, evidence.Query{Namespace: d.Namespace, Scope: r.Scope, Digest: r.Digest, Limit: MostTimeline})
+	if err != nil {
+		return life, nil // the claim is what counts; Evidence says that there is none
+	}
+	life.Evidence = true
+	for i := range entries {
+		life.Timeline = append(life.Timeline, momentOf(&entries[i]))
+	}
+	return life, nil
+}
+
+func momentOf(e *evidence.Entry) Moment {
+	m := Moment{
+		At: e.First, Last: e.Last, Count: e.Count, Kind: "delivery", Route: e.Route, Result: e.Result, Status: e.Status,
+		Duplicate: e.Duplicate, Late: e.Late, Facts: e.Facts,
+	}
+	if e.Kind == evidence.KindDecision {
+		m.Kind = "decision"
+	}
+	m.Text = "" // the claim says it
+	return m
+}

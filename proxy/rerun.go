@@ -1,0 +1,110 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"oncegate/internal/config"
+	"oncegate/internal/delivery"
+	"oncegate/internal/telemetry"
+	"oncegate/keyextract"
+	"oncegate/verify"
+)
+
+// errRerun says that a kept request can't be sent as the route stands now.
+var errRerun = errors.New("the kept request can't be sent")
+
+// Rerun takes a kept request the way of a delivery, from the claim on: it was
+// verified when it came. It is signed anew, where the scheme wants that and the
+// key is held. The outcome says what its sender would have been answered.
+func (h *Handler) Rerun(ctx context.Context, scope string, kept []byte) (telemetry.Outcome, error) {
+	d, err := parseKept(kept)
+	if err != nil {
+		return telemetry.Outcome{}, err
+	}
+	t := h.table.Load()
+	r, ok := t.routes.match(d.Target)
+	if !ok || r.Scope != scope || r.Mode != config.ModeEnforce {
+		return telemetry.Outcome{}, fmt.Errorf("%w: its path is no enforced route of scope %s any more", errRerun, scope)
+	}
+	if err := r.signAnew(d); err != nil {
+		return telemetry.Outcome{}, err
+	}
+	h.deliveries.Add(1)
+	defer h.deliveries.Done()
+	if !h.hand.take() {
+		return telemetry.Outcome{}, ErrOverload
+	}
+	p := &passage{
+		h: h, t: t, r: r, w: &nobody{header: http.Header{}}, arrived: d.Arrived, whole: true,
+		delivery: d, body: d.Body, doc: keyextract.Parse(d),
+		req: &http.Request{Method: d.Method, RequestURI: d.Target, Host: d.Host, Header: d.Header, ContentLength: int64(len(d.Body))},
+	}
+	defer func() { h.hand.drop(p.room) }()
+	p.out = telemetry.Outcome{Route: r.Name, Provider: r.Provider, Scope: r.Scope, At: p.arrived, Detail: "rerun by an operator"}
+	return p.rerun(ctx)
+}
+
+func (p *passage) rerun(ctx context.Context) (out telemetry.Outcome, err error) {
+	values, err := p.r.Rules.Extract(p.doc)
+	if err != nil {
+		return p.out, fmt.Errorf("%w: %w", errRerun, err)
+	}
+	defer func() {
+		// An answer that broke off after it was settled ends a handler so.
+		if broke := recover(); broke != nil && broke != http.ErrAbortHandler {
+			panic(broke)
+		}
+		p.out.Total = time.Since(p.arrived)
+		p.h.tel.Record(context.WithoutCancel(ctx), p.out)
+		out = p.out
+	}()
+	p.claim(ctx, values)
+	return p.out, nil
+}
+
+// signAnew signs a delivery that is sent later than it came. Where no key is
+// held the signature stays: it has a time that the app may mind, or none.
+func (r *route) signAnew(d *delivery.Delivery) error {
+	if r.Verifier == nil {
+		return nil
+	}
+	lines, err := r.Verifier.Sign(d, d.Arrived)
+	switch {
+	case errors.Is(err, verify.ErrCannotSign):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", errRerun, err)
+	}
+	for name, values := range lines {
+		d.Header[name] = values
+	}
+	return nil
+}
+
+// parseKept makes a delivery of what keepRequest kept.
+func parseKept(kept []byte) (*delivery.Delivery, error) {
+	head, body, ok := bytes.Cut(kept, []byte("\n"))
+	var k keptRequest
+	if !ok || json.Unmarshal(head, &k) != nil || k.Method == "" || k.Target == "" {
+		return nil, fmt.Errorf("%w: it can't be read", errRerun)
+	}
+	if k.Header == nil {
+		k.Header = http.Header{}
+	}
+	return &delivery.Delivery{
+		Method: k.Method, Target: k.Target, Host: k.Host, Header: k.Header, Body: body, Arrived: time.Now(),
+	}, nil
+}
+
+// A nobody takes an answer that nobody waits for.
+type nobody struct{ header http.Header }
+
+func (w *nobody) Header() http.Header         { return w.header }
+func (w *nobody) Write(b []byte) (int, error) { return len(b), nil }
+func (w *nobody) WriteHeader(int)             {}
