@@ -19,6 +19,9 @@ import (
 // text holds no space.
 const guardPrefix = " guard "
 
+// maxKept bounds what the events of one batch keep of its request, all together.
+const maxKept = 64 << 20
+
 // policyOf returns what a route says about its claims, as the Gate takes it.
 func policyOf(r *config.Route) *lock.Policy {
 	p := &lock.Policy{
@@ -41,7 +44,8 @@ func (r *route) question(d *delivery.Delivery, v keyextract.Values) *lock.Ask {
 		Tags:    v.Tags,
 		Wait:    max(0, r.Wait-time.Since(d.Arrived)),
 	}
-	if r.policy.KeepRequest {
+	// Each event of a batch would keep all of it.
+	if n := len(v.Keys); r.policy.KeepRequest && (n == 1 || n*len(d.Body) <= maxKept) {
 		ask.Request = func() []byte { return keepRequest(d) }
 	}
 	for _, key := range v.Keys {

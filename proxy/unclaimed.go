@@ -14,7 +14,7 @@ import (
 func (p *passage) unclaimed(ctx context.Context, word telemetry.Result) {
 	ctx, cancel := p.r.detached(ctx, p.h.life)
 	defer cancel()
-	rep := p.send(ctx, forward.EndToEnd(p.delivery.Header), 0, nil)
+	rep := p.send(ctx, p.delivery, forward.EndToEnd(p.delivery.Header), 0, nil)
 	if rep.err != nil {
 		p.refuse(rep.err, retryAfter)
 		return
