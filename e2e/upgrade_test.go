@@ -108,6 +108,11 @@ func TestWebSocket(t *testing.T) {
 			t.Errorf("after the half-close the app's last words were %q, %v", rest, err)
 		}
 	})
+	t.Run("B46 a route is never upgraded", func(t *testing.T) {
+		if status, _, _ := upgrade(t, gate, harness.WebhookPath, "websocket"); status == http.StatusSwitchingProtocols {
+			t.Error("the webhook's path was upgraded")
+		}
+	})
 	t.Run("B46 other protocols are not tunnelled", func(t *testing.T) {
 		for _, protocol := range []string{"h2c", "h2c, websocket", "TLS/1.0"} {
 			status, _, _ := upgrade(t, gate, "/", protocol, "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA")

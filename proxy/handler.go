@@ -134,7 +134,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case !ok:
 		h.passThrough(w, req, t.pass)
-	case r.Mode == config.ModeOff, r.passesBy(req.Method):
+	case r.Mode == config.ModeOff:
+		h.passThrough(w, req, r.pass)
+	case r.passesBy(req.Method):
+		// Through an upgraded connection deliveries could walk past their route.
+		req.Header.Del("Upgrade")
 		h.passThrough(w, req, r.pass)
 	default:
 		h.serveRoute(w, req, t, r)
