@@ -18,6 +18,7 @@ func (l *loader) checkTop() {
 	between(l, "upstream_idle_timeout", l.top.UpstreamIdleTimeout, 0, time.Hour)
 	between(l, "drain_delay", l.top.DrainDelay, 0, 10*time.Minute)
 	between(l, "drain_timeout", l.top.DrainTimeout, 0, time.Hour)
+	between(l, "killed_after", l.top.KilledAfter, 0, 3*time.Hour)
 	between(l, "evidence_retention", l.top.EvidenceRetention, 0, 3650*day)
 	between(l, "max_in_hand", l.top.MaxInHand, 1, 1_000_000)
 	between(l, "max_in_hand_bytes", l.top.MaxInHandBytes, 1<<10, 1<<40)

@@ -31,6 +31,7 @@ func (l *loader) compile() *Config {
 	l.checkListeners(c)
 	c.StateDir = l.stateDir()
 	c.Store = l.compileStore(c.StateDir)
+	l.checkSurroundings(c)
 	c.Namespace = l.namespace(c.Store.Kind)
 	c.PublicURL = l.publicURL()
 	c.TrustedProxies = l.trustedProxies()

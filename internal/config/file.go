@@ -45,6 +45,10 @@ type topLevel struct {
 	DrainDelay *time.Duration `yaml:"drain_delay" env:"DRAIN_DELAY"`
 	// How long what is in hand then has to finish, before it is cut and marked unknown.
 	DrainTimeout *time.Duration `yaml:"drain_timeout" env:"DRAIN_TIMEOUT"`
+	// How long after SIGTERM the process is killed: Kubernetes' terminationGracePeriodSeconds, systemd's TimeoutStopSec. drain_delay, drain_timeout and 10s for what follows them must fit in it. 0: not known, nothing is checked.
+	KilledAfter *time.Duration `yaml:"killed_after" env:"KILLED_AFTER"`
+	// Processes on several hosts serve this app, as in Kubernetes: a store that is a file is refused, since each host would have its own.
+	SeveralHosts *bool `yaml:"several_hosts" env:"SEVERAL_HOSTS"`
 	// How long it is kept what was decided and answered about each delivery. It holds no bodies, but the sender's address. 0: nothing is kept.
 	EvidenceRetention *time.Duration `yaml:"evidence_retention" env:"EVIDENCE_RETENTION"`
 	// The least level that is logged: debug, info, warn or error.
