@@ -107,8 +107,9 @@ type Catalog interface {
 	Count(ctx context.Context, namespace string) (map[ScopeState]int, error)
 	// Purge removes up to limit records of the namespace that are past their
 	// retention, in short transactions, and says how many it removed. Fewer
-	// than limit means that it has been through the whole namespace since it
-	// was at its start last.
+	// than limit means that there is no more to do for now: it has been
+	// through the whole namespace, or has used half of the time that ctx left.
+	// Without a deadline, calls until then remove all that there was.
 	Purge(ctx context.Context, namespace string, limit int) (int, error)
 }
 

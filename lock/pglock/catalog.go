@@ -11,9 +11,17 @@ import (
 	"oncegate/lock/internal/columns"
 )
 
-// List implements lock.Catalog. Its records lack AnswerBody and Request.
+// List implements lock.Catalog. Its records lack AnswerBody and Request. A
+// listing of what is running or unknown, or of leases that are over, is quick
+// however large the table; any other may go through all of it.
 func (s *Store) List(ctx context.Context, f lock.Filter, after lock.Cursor, limit int) ([]lock.Record, error) {
-	q := s.listQuery(&f, after, limit)
+	if f.LeaseOver || f.State == lock.StateRunning || f.State == lock.StateUnknown {
+		return s.listOpen(ctx, &f, after, limit)
+	}
+	return s.listAll(ctx, s.listQuery(&f, after, nil, limit))
+}
+
+func (s *Store) listAll(ctx context.Context, q *query) ([]lock.Record, error) {
 	var records []lock.Record
 	err := s.read(ctx, "list", func(c *pgx.Conn) (err error) {
 		rows, err := c.Query(ctx, q.text.String(), q.args...)
@@ -47,12 +55,17 @@ func (q *query) add(text string, args ...any) {
 	q.text.WriteString(text)
 }
 
-func (s *Store) listQuery(f *lock.Filter, after lock.Cursor, limit int) *query {
+// listQuery lists what f selects, of these places only where there are some.
+func (s *Store) listQuery(f *lock.Filter, after lock.Cursor, of []place, limit int) *query {
 	q := &query{}
 	q.text.WriteString(s.sql.list)
 	q.add(` WHERE namespace = ? AND (expires_at IS NULL OR expires_at > now())`, f.Namespace)
 	if after != (lock.Cursor{}) {
 		q.add(` AND (scope, digest) > (?, ?)`, after.Scope, after.Digest[:])
+	}
+	if of != nil {
+		scopes, digests := columnsOf(of)
+		q.add(` AND (scope, digest) IN (SELECT * FROM unnest(?::text[], ?::bytea[]))`, scopes, digests)
 	}
 	if f.Scope != "" {
 		q.add(` AND scope = ?`, f.Scope)

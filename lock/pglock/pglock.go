@@ -90,8 +90,9 @@ type Store struct {
 	ready   atomic.Bool   // the tables were found fit
 	readied chan struct{} // holds one while they are looked at
 
-	purging sync.Mutex // guards purged
-	purged  map[string]place
+	mu     sync.Mutex       // guards what follows
+	purges map[string]purge // by namespace
+	opens  map[string]opens // by namespace
 
 	watchers atomic.Int64 // how many Watches are known to work
 	rested   rested
@@ -117,7 +118,8 @@ func Open(o Options) (*Store, error) {
 		sql:     statementsFor(o.Schema),
 		reads:   make(chan struct{}, o.Pool-reserved(o.Pool)),
 		readied: make(chan struct{}, 1),
-		purged:  map[string]place{},
+		purges:  map[string]purge{},
+		opens:   map[string]opens{},
 	}
 	s.bare.Store(o.Mode == ModeExec)
 	if s.pool, err = s.newPool(config); err != nil {

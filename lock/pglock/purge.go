@@ -2,9 +2,9 @@ package pglock
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -13,37 +13,59 @@ import (
 // milliseconds, and some hundred where they all must come from the disk.
 const stride = 2000
 
-// A place is where the last purge of a namespace ended.
-type place struct {
-	scope  string
-	digest []byte
+// A purge is how far the purge of a namespace has come.
+type purge struct {
+	at     place         // where the last call ended
+	took   time.Duration // what this pass has taken up to now
+	rested time.Time     // when the next pass may begin, by our own clock
 }
+
+// rest is how much longer a pass over a namespace is waited for than one takes.
+const rest = 20
 
 // Purge implements lock.Catalog. No index knows what is past retention, for it
 // would cost every settle; so a purge walks the primary key in strides, each a
-// short transaction, until it has removed limit records or is at the end of the
-// namespace. The next one goes on from there: fewer than limit means that a
-// pass over the whole namespace is over, in as many calls as it took. It waits
-// for nobody's locks.
+// short transaction that waits for nobody's locks, until it has removed limit
+// records, or is at the end of the namespace, or has used half of the time that
+// ctx leaves. The next call goes on from there. After a pass over the whole
+// namespace the next one waits for twenty times as long as this one took, so
+// that a large table is not read all the time.
 func (s *Store) Purge(ctx context.Context, namespace string, limit int) (removed int, err error) {
-	s.purging.Lock()
-	at := s.purged[namespace]
-	s.purging.Unlock()
-	for end := false; !end && removed < limit; {
+	start := time.Now()
+	s.mu.Lock()
+	p := s.purges[namespace]
+	s.mu.Unlock()
+	if start.Before(p.rested) {
+		return 0, nil
+	}
+	began := p.took
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.purges[namespace] = p
+	}()
+	for end := false; !end && removed < limit && !halfGone(ctx, start); {
 		var n int
 		err := s.write(ctx, "purge", func(c *pgx.Conn) (err error) {
-			n, at, end, err = s.purgeStride(ctx, c, namespace, at, limit-removed)
+			n, p.at, end, err = s.purgeStride(ctx, c, namespace, p.at, limit-removed)
 			return err
 		})
+		p.took = began + time.Since(start)
 		if err != nil {
 			return removed, err
 		}
 		removed += n
+		if end {
+			p.rested, p.took = time.Now().Add(rest*p.took), 0
+		}
 	}
-	s.purging.Lock()
-	defer s.purging.Unlock()
-	s.purged[namespace] = at
 	return removed, nil
+}
+
+// halfGone reports whether half of the time is gone that ctx left at start.
+func halfGone(ctx context.Context, start time.Time) bool {
+	deadline, set := ctx.Deadline()
+	return set && time.Since(start) > deadline.Sub(start)/2
 }
 
 // purgeStride removes up to limit records of the next stride after a place. It
@@ -95,8 +117,4 @@ func (s *Store) purgeStride(ctx context.Context, c *pgx.Conn, namespace string, 
 		return removed, place{}, true, nil
 	}
 	return removed, until, false, nil
-}
-
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.scope, q.scope), bytes.Compare(p.digest, q.digest))
 }

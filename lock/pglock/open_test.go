@@ -1,0 +1,123 @@
+package pglock_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"oncegate/lock"
+	"oncegate/lock/pglock"
+)
+
+// What is open is listed rightly again and again, though each listing but the
+// first looks only at what was opened since, and at what it remembers.
+func TestListOpen(t *testing.T) {
+	p := servers.Postgres(t)
+	database := p.Database(t)
+	lists, works := opened(t, pglock.Options{URL: p.URL(database)}), opened(t, pglock.Options{URL: p.URL(database)})
+	listed := func() string {
+		t.Helper()
+		var texts []string
+		for after := (lock.Cursor{}); ; {
+			page, err := lists.List(t.Context(), lock.Filter{Namespace: "shop", State: lock.StateRunning}, after, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page {
+				texts = append(texts, r.Text)
+				after = lock.Cursor{Scope: r.Scope, Digest: r.Digest}
+			}
+			if len(page) < 2 {
+				slices.Sort(texts)
+				return strings.Join(texts, " ")
+			}
+		}
+	}
+	want := func(texts string) {
+		t.Helper()
+		if got := listed(); got != texts {
+			t.Errorf("listed %q, not %q", got, texts)
+		}
+	}
+	// passed moves the moments that the index knows, further than any
+	// transaction takes.
+	passed := func() {
+		p.Exec(t, database, "UPDATE oncegate_claims SET opened_at = opened_at - interval '1 hour'")
+	}
+	a, b, c, d, e := change("a"), change("b"), change("c"), change("d"), change("e")
+	want("")
+	mustApply(t, works, []lock.Change{a, b, c, d})
+	want("a b c d")
+	passed()
+	want("a b c d")
+	done := settle(b)
+	mustApply(t, works, []lock.Change{done, settle(d)})
+	want("a c")
+	passed()
+	mustApply(t, works, []lock.Change{e})
+	want("a c e")
+	passed()
+	again := done // an operator has it run once more
+	again.Expect, again.Next.Version = done.Next.Version, lock.NewVersion()
+	again.Next.State, again.Next.Attempt = lock.StateRunning, 2
+	mustApply(t, works, []lock.Change{again})
+	want("a b c e")
+	passed()
+	var many []lock.Change
+	for i := range 1200 { // more than one statement asks about
+		many = append(many, change(fmt.Sprintf("m%04d", i)))
+	}
+	mustApply(t, works, many)
+	if n := len(strings.Fields(listed())); n != 1204 {
+		t.Errorf("%d are listed", n)
+	}
+	passed()
+	for i := range many {
+		many[i] = settle(many[i])
+	}
+	mustApply(t, works, many)
+	want("a b c e")
+}
+
+// A purge that is done rests, so that background work may call it all the time.
+func TestPurgeRests(t *testing.T) {
+	p := servers.Postgres(t)
+	database := p.Database(t)
+	s := opened(t, pglock.Options{URL: p.URL(database)})
+	var batch []lock.Change
+	for i := range 6000 { // several strides
+		c := settle(change(fmt.Sprint(i)))
+		c.Expect = lock.None
+		if batch = append(batch, c); len(batch) == 500 {
+			mustApply(t, s, batch)
+			batch = nil
+		}
+	}
+	p.Exec(t, database, "UPDATE oncegate_claims SET expires_at = now() - interval '1 s' WHERE get_byte(digest, 0) % 2 = 0")
+	var expired, removed int
+	c := session(t, p.URL(database))
+	if err := c.QueryRow(t.Context(), "SELECT count(*) FROM oncegate_claims WHERE expires_at < now()").Scan(&expired); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		n, err := s.Purge(t.Context(), "shop", 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if removed += n; n < 1000 {
+			break
+		}
+	}
+	if removed != expired {
+		t.Errorf("%d of %d were removed", removed, expired)
+	}
+	p.Exec(t, database, "UPDATE oncegate_claims SET expires_at = now() - interval '1 s'")
+	if n, err := s.Purge(t.Context(), "shop", 1000); err != nil || n != 0 {
+		t.Errorf("right after a pass, another removed %d; %v", n, err)
+	}
+	other := opened(t, pglock.Options{URL: p.URL(database)})
+	if n, err := other.Purge(t.Context(), "shop", 1000); err != nil || n != 1000 {
+		t.Errorf("another store's first pass removed %d; %v", n, err)
+	}
+}
