@@ -47,5 +47,8 @@ cd "$root"
 pivot_root . mnt/old
 umount -l /mnt/old
 rmdir /mnt/old
+# As systemd has it where it believes to be on a machine of its own: the mounts
+# that it makes for a service are to reach that service.
+mount --make-rshared /
 exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
 	/lib/systemd/systemd --unit=server.target --log-target=console --show-status=no

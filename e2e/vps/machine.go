@@ -15,6 +15,7 @@ package vps
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func Boot(t testing.TB) *Machine {
 	m := &Machine{}
 	testenv.Run(t, testenv.Command{
 		Name: "the server's systemd", Path: "unshare",
-		Args: []string{"--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child=SIGKILL", "bash", script, dir},
+		Args:  []string{"--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup", "--fork", "--kill-child=SIGKILL", "bash", script, dir},
 		Ready: func() error { return m.booted(script) },
 		// systemd, as the first process, would take SIGTERM for something else.
 		StopSignal: syscall.SIGKILL,
@@ -139,7 +140,8 @@ func (m *Machine) Run(t testing.TB, script string) string {
 	t.Helper()
 	out, err := m.Try(t, script)
 	if err != nil {
-		t.Fatalf("on the server: %v\n%s\nprinted:\n%s", err, script, out)
+		log, _ := m.Try(t, "journalctl --no-pager -n 30 -o cat") // a help only
+		t.Fatalf("on the server: %v\n%s\nprinted:\n%s\nits journal ends with:\n%s", err, script, out, log)
 	}
 	return out
 }
@@ -165,33 +167,29 @@ func (m *Machine) Write(t testing.TB, name, text string) {
 
 // Dial connects from within the machine, as one of its own processes would.
 func (m *Machine) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	type result struct {
-		conn net.Conn
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		// A thread that has entered another network is not given back: it ends
-		// with the goroutine that holds it.
-		runtime.LockOSThread()
-		conn, err := m.dial(ctx, network, address)
-		done <- result{conn, err}
-	}()
-	r := <-done
-	return r.conn, r.err
-}
-
-func (m *Machine) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", m.pid))
+	theirs, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", m.pid))
 	if err != nil {
 		return nil, err
 	}
-	defer ns.Close()
-	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+	defer theirs.Close()
+	// A network belongs to a thread. It must be given back, not left to die: it may
+	// have started processes, which the kernel would end with it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ours, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, err
+	}
+	defer ours.Close()
+	if err := unix.Setns(int(theirs.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("enter the server's network: %w", err)
 	}
 	// An address needs no look-up, so the dialer stays on this thread.
-	return (&net.Dialer{}).DialContext(ctx, network, address)
+	conn, dialing := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err := unix.Setns(int(ours.Fd()), unix.CLONE_NEWNET); err != nil {
+		panic("a thread is lost in another network: " + err.Error())
+	}
+	return conn, dialing
 }
 
 // Client returns an HTTP client within the machine. Every name leads to the
@@ -202,6 +200,7 @@ func (m *Machine) Client() *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				_, port, err := net.SplitHostPort(address)
 				if err != nil {
