@@ -181,7 +181,7 @@ func (a *applying) lock(ctx context.Context, tx *sql.Tx) (map[lock.Key]*held, er
 	}
 	where, args := whereKeys(keys)
 	rows, err := tx.QueryContext(ctx, `SELECT namespace, scope, digest, version, coalesce(expires_at <= `+now+`, 0),
-		first_seen, last_seen, `+now+` FROM oncegate_claims WHERE `+where+` ORDER BY namespace, scope, digest FOR UPDATE`, args...)
+		first_seen, last_seen, `+now+` FROM `+byKey+` WHERE `+where+` ORDER BY namespace, scope, digest FOR UPDATE`, args...)
 	if err != nil {
 		return nil, err
 	}

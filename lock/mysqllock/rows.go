@@ -51,8 +51,13 @@ func (q *insert) text() string {
 	return q.verb + " INTO oncegate_claims (" + columns.Plain + ", " + times + ") VALUES " + strings.Join(q.rows, ", ")
 }
 
-// whereKeys returns a condition that the rows under these keys meet. The
-// servers find each by the primary key; they don't all do so for an IN list.
+// byKey is the table, of which only the rows under some keys are looked at: by
+// the primary key, and not by another index that has the namespace in front,
+// whatever the servers think of how many rows that may be.
+const byKey = `oncegate_claims FORCE INDEX (PRIMARY)`
+
+// whereKeys returns a condition that the rows under these keys meet. It is no
+// IN list, for which the servers don't all use the primary key.
 func whereKeys(keys []lock.Key) (text string, args []any) {
 	parts := make([]string, len(keys))
 	for i := range keys {
@@ -71,7 +76,7 @@ type row struct {
 // rows returns what lies under each key.
 func (s *Store) rows(ctx context.Context, keys []lock.Key) ([]row, error) {
 	where, args := whereKeys(keys)
-	found, err := s.db.QueryContext(ctx, `SELECT `+columns.Plain+`, `+left+` FROM oncegate_claims WHERE `+where, args...)
+	found, err := s.db.QueryContext(ctx, `SELECT `+columns.Plain+`, `+left+` FROM `+byKey+` WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}
