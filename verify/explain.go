@@ -3,6 +3,9 @@ package verify
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http"
+	"time"
 
 	"oncegate/internal/delivery"
 )
@@ -10,7 +13,8 @@ import (
 // A Trace is what verification saw, for a person who wants to know why a
 // delivery was refused.
 type Trace struct {
-	// Checks are the schemes and alternatives that got as far as comparing.
+	// Checks are the schemes and alternatives that got as far as comparing, or as
+	// asking for the key to compare with.
 	Checks []Check
 	// Err is what Verify returns.
 	Err error
@@ -28,8 +32,11 @@ type Check struct {
 	Computed []string
 	// URL is the URL that went into the signed text, if one did.
 	URL string
-	// Time is the time of signing, as written.
+	// Time is the time of signing, as written; At the same, read.
 	Time string
+	At   time.Time
+	// Asks says that the key was not at hand, so that nothing was compared.
+	Asks bool
 	Fits bool
 }
 
@@ -40,9 +47,30 @@ func (v *Verifier) Explain(ctx context.Context, d *delivery.Delivery) Trace {
 	return *t
 }
 
-// explain adds a check to the trace.
-func (c *signed) explain(s *scope, g given, fits bool) {
-	check := Check{Place: c.place.String(), Given: g.texts, URL: s.url, Time: s.time, Fits: fits}
+// ErrOffline is the cause of an error where the Verifier may ask nobody.
+var ErrOffline = errors.New("verify: nobody is asked")
+
+// Offline returns the same Verifier, but one that asks nobody for keys or for a
+// judgement: what it can't tell by itself is Unavailable, by ErrOffline.
+func (v *Verifier) Offline() (*Verifier, error) {
+	if v == nil {
+		return nil, nil
+	}
+	o := v.options
+	o.Transport = nobody{}
+	return Compile(v.specs, o)
+}
+
+type nobody struct{}
+
+func (nobody) RoundTrip(*http.Request) (*http.Response, error) { return nil, ErrOffline }
+
+// explain adds a check to the trace; err is what kept it from comparing.
+func (c *signed) explain(s *scope, g given, fits bool, err error) {
+	check := Check{Place: c.place.String(), Given: g.texts, URL: s.url, Time: s.time, Fits: fits, Asks: err != nil}
+	if c.time != nil {
+		check.At, _ = c.time.parse(s.time) // read before, without a fault
+	}
 	var text bytes.Buffer
 	if err := c.render(s)(&text, []byte("***")); err == nil {
 		check.Signed = text.Bytes()

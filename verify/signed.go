@@ -151,11 +151,11 @@ func (c *signed) verifyOne(ctx context.Context, s *scope) error {
 	fits := false
 	for _, s.url = range urls {
 		ok, err := c.check(ctx, s, c.render(s), g.signatures)
+		if s.r.trace != nil {
+			c.explain(s, g, ok, err)
+		}
 		if err != nil {
 			return err
-		}
-		if s.r.trace != nil {
-			c.explain(s, g, ok)
 		}
 		if fits = ok; fits {
 			break

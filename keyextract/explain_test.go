@@ -1,0 +1,52 @@
+package keyextract_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"oncegate/internal/delivery"
+	"oncegate/keyextract"
+)
+
+func TestExplain(t *testing.T) {
+	one := keyextract.Spec{
+		Key: []keyextract.Part{
+			{JSON: "/account", Optional: true},
+			{First: []keyextract.Part{{Header: "X-Id"}, {JSON: "/id"}}},
+		},
+		Guard: []keyextract.Part{{Header: "X-Guard"}},
+		Tags:  map[string]keyextract.Part{"order": {JSON: "/order"}},
+	}
+	batch := keyextract.Spec{Each: "/events", Key: []keyextract.Part{{JSON: "/tenant", Root: true}, {JSON: "/id"}}}
+	for _, c := range []struct {
+		name, body string
+		spec       keyextract.Spec
+		want       []string
+	}{
+		{"where it was found", `{"id":"evt_1","order":7}`, one, []string{
+			"key json /account: absent, null or blank", "key json /id = evt_1", "guard header X-Guard: absent, null or blank", "tag order json /order = 7"}},
+		{"nowhere", `{"order":{}}`, one, []string{
+			"key json /account: absent, null or blank", "key header X-Id or json /id: absent, null or blank", "guard header X-Guard: absent, null or blank", "tag order json /order: an object or array"}},
+		{"not to be read", `{"id":1,"id":2}`, one, []string{
+			"key json /account: absent, null or blank", `key json /id: malformed: an object on the way has the member "id" twice`, "guard header X-Guard: absent, null or blank", "tag order json /order: absent, null or blank"}},
+		{"B13 the first item", `{"tenant":"t","events":[{"id":"a"},{"id":"b"}]}`, batch, []string{"key json /tenant = t", "key json /id = a"}},
+		{"B13 no item", `{"events":[]}`, batch, []string{"key each /events: no usable value: no array with items"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := &delivery.Delivery{Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(c.body)}
+			var got []string
+			for _, f := range compile(t, c.spec).Explain(keyextract.Parse(d)) {
+				if f.Usable() {
+					got = append(got, fmt.Sprintf("%s %s = %s", f.Of, f.Place, f.Value.Text))
+				} else {
+					got = append(got, fmt.Sprintf("%s %s: %s", f.Of, f.Place, f.Describe()))
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
