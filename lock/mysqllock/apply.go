@@ -1,8 +1,6 @@
 package mysqllock
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"oncegate/lock"
+	"oncegate/lock/internal/order"
 )
 
 // rounds bounds how often the changes of a batch are made again because others
@@ -23,7 +22,7 @@ func (s *Store) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, 
 	if len(batch) == 0 {
 		return nil, nil
 	}
-	a := &applying{s: s, batch: batch, results: make([]lock.Result, len(batch)), open: inOrder(batch)}
+	a := &applying{s: s, batch: batch, results: make([]lock.Result, len(batch)), open: order.Of(batch)}
 	for round := 0; len(a.open) > 0; round++ {
 		if round == rounds {
 			for _, i := range a.open {
@@ -36,20 +35,6 @@ func (s *Store) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, 
 		}
 	}
 	return a.results, nil
-}
-
-// inOrder returns the places of a batch in the order of their keys. Every
-// transaction locks rows in that order, so that few wait for each other.
-func inOrder(batch []lock.Change) []int {
-	order := make([]int, len(batch))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		j, k := &batch[a].Next.Key, &batch[b].Next.Key
-		return cmp.Or(cmp.Compare(j.Namespace, k.Namespace), cmp.Compare(j.Scope, k.Scope), bytes.Compare(j.Digest[:], k.Digest[:]))
-	})
-	return order
 }
 
 // An applying is a batch on its way.

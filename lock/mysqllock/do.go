@@ -17,7 +17,7 @@ func (s *Store) write(ctx context.Context, doing string, f func() error) error {
 		return err
 	}
 	defer done()
-	if err := s.makeReady(ctx); err != nil {
+	if err := s.ready.Do(ctx, func() error { return s.migrate(ctx, !s.options.NoMigrate) }); err != nil {
 		return err
 	}
 	return s.do(ctx, doing, f)
@@ -62,26 +62,4 @@ func (s *Store) transact(ctx context.Context, f func(*sql.Tx) error) error {
 		return err
 	}
 	return tx.Commit()
-}
-
-// makeReady lets the first call, and after a failure the next, see to the
-// tables.
-func (s *Store) makeReady(ctx context.Context) error {
-	if s.ready.Load() {
-		return nil
-	}
-	select {
-	case s.readied <- struct{}{}:
-		defer func() { <-s.readied }()
-	case <-ctx.Done():
-		return failed("open", ctx.Err())
-	}
-	if s.ready.Load() {
-		return nil
-	}
-	if err := s.migrate(ctx, !s.options.NoMigrate); err != nil {
-		return err
-	}
-	s.ready.Store(true)
-	return nil
 }

@@ -34,11 +34,11 @@ import (
 	"crypto/tls"
 	"database/sql"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"oncegate/lock"
 	"oncegate/lock/internal/calls"
+	"oncegate/lock/internal/ready"
 )
 
 // Options say where the server is and how to speak with it.
@@ -65,8 +65,7 @@ type Store struct {
 	calls   calls.Calls
 	reads   chan struct{} // as many as reads may go on at a time
 
-	ready   atomic.Bool   // the tables were found fit
-	readied chan struct{} // holds one while they are looked at
+	ready *ready.Ready // the tables were found fit
 }
 
 // Open returns the store that the options describe. It connects to nothing
@@ -86,7 +85,7 @@ func Open(o Options) (*Store, error) {
 		options: o,
 		db:      sql.OpenDB(connector),
 		reads:   make(chan struct{}, o.Pool-max(1, o.Pool/4)),
-		readied: make(chan struct{}, 1),
+		ready:   ready.New(),
 	}
 	s.db.SetMaxOpenConns(o.Pool)
 	s.db.SetMaxIdleConns(o.Pool)

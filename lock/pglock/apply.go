@@ -1,8 +1,6 @@
 package pglock
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 
 	"oncegate/lock"
 	"oncegate/lock/internal/columns"
+	"oncegate/lock/internal/order"
 )
 
 // rounds bounds how often a change is made again because nobody can say what
@@ -26,7 +25,7 @@ func (s *Store) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, 
 		return nil, nil
 	}
 	results := make([]lock.Result, len(batch))
-	open := inOrder(batch)
+	open := order.Of(batch)
 	for round := 0; len(open) > 0; round++ {
 		if round == rounds {
 			for _, i := range open {
@@ -44,20 +43,6 @@ func (s *Store) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, 
 	}
 	s.rested.tell(batch, results)
 	return results, nil
-}
-
-// inOrder returns the places of a batch in the order of their keys. Every
-// transaction locks rows in that order, so that none wait for each other.
-func inOrder(batch []lock.Change) []int {
-	order := make([]int, len(batch))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		j, k := &batch[a].Next.Key, &batch[b].Next.Key
-		return cmp.Or(cmp.Compare(j.Namespace, k.Namespace), cmp.Compare(j.Scope, k.Scope), bytes.Compare(j.Digest[:], k.Digest[:]))
-	})
-	return order
 }
 
 // settled reports whether r can be what stands after c. If not, it was written

@@ -43,6 +43,7 @@ import (
 
 	"oncegate/lock"
 	"oncegate/lock/internal/calls"
+	"oncegate/lock/internal/ready"
 )
 
 // Options say where the server is and how to speak with it.
@@ -87,8 +88,7 @@ type Store struct {
 	bare    atomic.Bool   // statements are not prepared
 	reads   chan struct{} // as many as reads may go on at a time
 
-	ready   atomic.Bool   // the tables were found fit
-	readied chan struct{} // holds one while they are looked at
+	ready *ready.Ready // the tables were found fit
 
 	mu     sync.Mutex       // guards what follows
 	purges map[string]purge // by namespace
@@ -117,7 +117,7 @@ func Open(o Options) (*Store, error) {
 		options: o,
 		sql:     statementsFor(o.Schema),
 		reads:   make(chan struct{}, o.Pool-reserved(o.Pool)),
-		readied: make(chan struct{}, 1),
+		ready:   ready.New(),
 		purges:  map[string]purge{},
 		opens:   map[string]opens{},
 	}
