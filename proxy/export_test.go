@@ -1,6 +1,17 @@
 package proxy
 
-import "time"
+import (
+	"time"
+
+	"oncegate/internal/forward"
+)
 
 // SetTimes shortens how long a sender may take over its body and its answer.
 func (h *Handler) SetTimes(body, answer time.Duration) { h.bodyTime, h.answerTime = body, answer }
+
+// WrapApps puts something before the apps of all routes.
+func (h *Handler) WrapApps(wrap func(forward.App) forward.App) {
+	for _, r := range h.table.Load().routes {
+		r.app = wrap(r.app)
+	}
+}

@@ -133,12 +133,14 @@ func TestHandshakes(t *testing.T) {
 		})
 		t.Run("B75 unsigned ones, where the route says so, in that shape alone", func(t *testing.T) {
 			r := newRig(t, newApp(t), open(t), acmeRoute(jsonID+`
-handshakes: [{name: hello, unsigned: true, when: {all: [{json: /type, equals: hello}, {json: /id, present: false}]}}]`))
+handshakes:
+  - {name: hello, unsigned: true, when: {all: [{json: /type, equals: hello}, {json: /id, present: false}]}}
+  - {name: signed, when: {json: /type, equals: signed}}`))
 			for i, body := range []string{`{"type":"hello"}`, `{"type":"hello","x":1}`} {
 				r.expect(r.post("/hooks/acme", body), 200, "handshake")
 				r.hits(i + 1)
 			}
-			for _, body := range []string{`{"type":"hello","id":"evt_1"}`, `{"type":"Hello"}`, `{"type":"hello","type":"x"}`, `{}`, `{"type":["hello"]}`, `hello`, ``} {
+			for _, body := range []string{`{"type":"hello","id":"evt_1"}`, `{"type":"Hello"}`, `{"type":"hello","type":"x"}`, `{}`, `{"type":["hello"]}`, `{"type":"signed"}`, `hello`, ``} {
 				r.expect(r.post("/hooks/acme", body), 401, "unverified")
 			}
 			r.hits(2)

@@ -157,6 +157,11 @@ func TestSenderLeaves(t *testing.T) {
 			r.hits(1)
 			// The first's outcome says what came of it, and that nobody was left.
 			eventually(t, func() bool { return r.counts(`oncegate_deliveries_total{result="fresh",route="acme"}`) == "1" })
+			for line := range strings.Lines(r.log.String()) {
+				if strings.Contains(line, `"result":"fresh"`) && (strings.Contains(line, `"status"`) || !strings.Contains(line, `"error":"canceled"`)) {
+					t.Errorf("logged was %s", line)
+				}
+			}
 		})
 		t.Run("B34 many times, and nothing is left behind", func(t *testing.T) {
 			r := newRig(t, newApp(t), open(t), acmeRoute(jsonID+"\nwait: 10s"))
