@@ -129,13 +129,8 @@ func holds(t *testing.T, dir string, want ...string) {
 
 // runs serves from the image's files, and asks its health check.
 func runs(t *testing.T, files string, i image) {
-	for _, made := range []string{"etc/oncegate", "proc"} { // by a container runtime
-		if err := os.MkdirAll(filepath.Join(files, made), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(files, "etc/hosts"), nil, 0o644); err != nil {
-		t.Fatal(err)
+	for _, made := range []string{"etc/oncegate", "etc/hosts"} { // as a container runtime makes them
+		makePlace(t, filepath.Join(files, made))
 	}
 	app := harness.NewApp(t, testenv.Port(t), func(*harness.Request) harness.Reply { return harness.Reply{Body: []byte("done")} })
 	config, state := testenv.Dir(t), testenv.Dir(t)
@@ -155,8 +150,8 @@ func runs(t *testing.T, files string, i image) {
 	listen, health := testenv.Port(t), testenv.Port(t)
 	env := append(slices.Clone(i.Config.Env), "PATH="+os.Getenv("PATH"), fmt.Sprintf("ONCEGATE_LISTEN=127.0.0.1:%d", listen), fmt.Sprintf("ONCEGATE_HEALTH=127.0.0.1:%d", health), "ONCEGATE_ADMIN=127.0.0.1:0")
 	inside := func(command ...string) (string, []string) {
-		args := append([]string{"--mount", "./contain.sh", files, config, state}, i.Config.Entrypoint...)
-		return "unshare", append(args, command...)
+		args := []string{"--mount", "./contain.sh", files, i.Config.User, "/etc/hosts=/etc/hosts=ro", config + "=/etc/oncegate=ro", state + "=/var/lib/oncegate", "--"}
+		return "unshare", slices.Concat(args, i.Config.Entrypoint, command)
 	}
 	check := func(args ...string) error {
 		path, args := inside(append([]string{"healthcheck"}, args...)...)

@@ -1,0 +1,166 @@
+package k8s
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// Manifests are what kustomize makes of a folder, by kind.
+type Manifests struct {
+	// Workloads are the Deployments and Jobs.
+	Workloads   []Workload
+	Services    []*corev1.Service
+	ConfigMaps  map[string]*corev1.ConfigMap
+	Policies    []*networkingv1.NetworkPolicy
+	Claims      []*corev1.PersistentVolumeClaim
+	PodMonitors []*PodMonitor
+	Secrets     map[string]*corev1.Secret
+	Text        string // all of it
+}
+
+// A Workload is something that makes pods.
+type Workload struct {
+	Kind, Name string
+	Replicas   int32
+	Template   *corev1.PodTemplateSpec
+	Deployment *appsv1.Deployment // nil for a Job
+}
+
+// A PodMonitor is as much as is used of the Prometheus operator's kind, whose
+// module would bring in half of Kubernetes.
+type PodMonitor struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec struct {
+		Selector            metav1.LabelSelector `json:"selector"`
+		PodMetricsEndpoints []struct {
+			Port string `json:"port"`
+			Path string `json:"path"`
+		} `json:"podMetricsEndpoints"`
+	} `json:"spec"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (m *PodMonitor) DeepCopyObject() runtime.Object {
+	c := *m
+	return &c
+}
+
+// Build has kustomize build a folder, as `kubectl apply -k` does, and decodes
+// what it makes as an API server with strict field validation does: a field that
+// the kind does not have, or has twice, is an error.
+func Build(folder string) (*Manifests, error) {
+	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manifests{ConfigMaps: map[string]*corev1.ConfigMap{}, Secrets: map[string]*corev1.Secret{}}
+	for _, resource := range made.Resources() {
+		text, err := resource.AsYAML()
+		if err != nil {
+			return nil, err
+		}
+		m.Text += string(text) + "---\n"
+		if err := m.add(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", resource.CurId(), err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Manifests) add(text []byte) error {
+	scheme, err := kinds()
+	if err != nil {
+		return err
+	}
+	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
+	object, _, err := strict.Decode(text, nil, nil)
+	if err != nil {
+		return err
+	}
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		replicas := int32(1)
+		if o.Spec.Replicas != nil {
+			replicas = *o.Spec.Replicas
+		}
+		m.Workloads = append(m.Workloads, Workload{"Deployment", o.Name, replicas, &o.Spec.Template, o})
+	case *batchv1.Job:
+		m.Workloads = append(m.Workloads, Workload{"Job", o.Name, 1, &o.Spec.Template, nil})
+	case *corev1.Service:
+		m.Services = append(m.Services, o)
+	case *corev1.ConfigMap:
+		m.ConfigMaps[o.Name] = o
+	case *corev1.Secret:
+		m.Secrets[o.Name] = o
+	case *corev1.PersistentVolumeClaim:
+		m.Claims = append(m.Claims, o)
+	case *networkingv1.NetworkPolicy:
+		m.Policies = append(m.Policies, o)
+	case *PodMonitor:
+		m.PodMonitors = append(m.PodMonitors, o)
+	default:
+		return fmt.Errorf("a %T, of which the tests know nothing", object)
+	}
+	return nil
+}
+
+func kinds() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	monitors := corev1.SchemeGroupVersion
+	monitors.Group = "monitoring.coreos.com"
+	scheme.AddKnownTypes(monitors, &PodMonitor{})
+	return scheme, nil
+}
+
+// Containers returns all containers of a pod, in the order in which they start.
+func Containers(pod *corev1.PodSpec) []corev1.Container {
+	return append(append([]corev1.Container(nil), pod.InitContainers...), pod.Containers...)
+}
+
+// Sidecar returns the oncegate of a pod.
+func Sidecar(pod *corev1.PodSpec) (corev1.Container, bool) {
+	for _, c := range Containers(pod) {
+		if c.Name == "oncegate" {
+			return c, true
+		}
+	}
+	return corev1.Container{}, false
+}
+
+// configOf returns the text of the file that a pod's oncegate reads.
+func (m *Manifests) configOf(pod *corev1.PodSpec) (string, error) {
+	for _, v := range pod.Volumes {
+		if v.Name != "oncegate-config" {
+			continue
+		}
+		if c := m.ConfigMaps[v.ConfigMap.Name]; c != nil {
+			return c.Data["oncegate.yaml"], nil
+		}
+		return "", fmt.Errorf("the ConfigMap %s is not there: %s", v.ConfigMap.Name, strings.Join(m.configMaps(), ", "))
+	}
+	return "", fmt.Errorf("no volume oncegate-config")
+}
+
+func (m *Manifests) configMaps() (names []string) {
+	for name := range m.ConfigMaps {
+		names = append(names, name)
+	}
+	return names
+}

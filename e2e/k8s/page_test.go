@@ -1,0 +1,162 @@
+package k8s
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"oncegate/internal/testenv"
+)
+
+// A platform engineer follows docs/kubernetes.md with a shop that exists, and
+// each command does what the page says.
+func TestPage(t *testing.T) {
+	c := cluster{t.TempDir()}
+	dir := place(t)
+	var forwarded func() int
+	for _, block := range blocks(t) {
+		out := shell(t, c, dir, block)
+		switch {
+		case strings.Contains(block, "kubectl apply -k"):
+			forwarded = c.rollOut(t)
+		case strings.Contains(block, "--count 2"):
+			if !strings.Contains(out, "fresh") || !strings.Contains(out, "replay") {
+				t.Errorf("two deliveries of one event: %s", out)
+			}
+			if n := forwarded(); n != 1 {
+				t.Errorf("the app ran %d times", n)
+			}
+		}
+	}
+	if forwarded == nil {
+		t.Error("nothing was applied")
+	}
+}
+
+// rollOut starts a pod of what was applied, beside an app and a PostgreSQL
+// server.
+func (c cluster) rollOut(t *testing.T) (forwarded func() int) {
+	t.Helper()
+	var folder string
+	if err := c.read(appliedFile, &folder); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Build(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var secrets map[string]map[string]string
+	if err := c.read(secretFile, &secrets); err != nil {
+		t.Fatal(err)
+	}
+	p := newPod(t)
+	p.hosts = "127.0.0.1 postgres.example\n"
+	p.relay(t, "127.0.0.1:5432", postgres(t))
+	forwarded = p.app(t, "127.0.0.1:8080")
+	run := p.start(t, m, &m.Workloads[0].Template.Spec, secrets["oncegate"])
+	command := slices.Concat([]string{lookPath(t, "env"), "-i"}, run.env, []string{lookPath(t, "nsenter")}, run.args)
+	if err := c.write(execFile, command); err != nil {
+		t.Fatal(err)
+	}
+	return forwarded
+}
+
+// blocks returns the page's commands.
+func blocks(t *testing.T) (blocks []string) {
+	t.Helper()
+	page, err := os.ReadFile(root + "/docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllStringSubmatch(string(page), -1) {
+		blocks = append(blocks, m[1])
+	}
+	if len(blocks) != 5 {
+		t.Fatalf("%d blocks of commands", len(blocks))
+	}
+	return blocks
+}
+
+// place makes the folder in which the page begins: a shop's manifests, and this
+// repository's beside them.
+func place(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for from, to := range map[string]string{"examples/laravel/before": "shop", "": "oncegate/deploy/k8s"} {
+		if err := os.CopyFS(filepath.Join(dir, to), os.DirFS(filepath.Join(root, "deploy/k8s", from))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func shell(t *testing.T, c cluster, dir, commands string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(programs, "kubectl")); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// contain.sh is found from the folder of the tests.
+	if err := os.Symlink(filepath.Join(here, "contain.sh"), filepath.Join(dir, "contain.sh")); err != nil && !os.IsExist(err) {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), clusterVariable+"="+c.dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s\n%s%v", commands, out, err)
+	}
+	return string(out)
+}
+
+// postgres starts the server that the page's URL speaks of, and returns its
+// address.
+func postgres(t *testing.T) string {
+	t.Helper()
+	p := testenv.Postgres(t)
+	p.Exec(t, "postgres", "CREATE ROLE oncegate LOGIN PASSWORD 'PASSWORD'")
+	p.Exec(t, "postgres", "CREATE DATABASE oncegate OWNER oncegate")
+	host, _, _ := strings.Cut(strings.SplitN(p.URL("oncegate"), "@", 2)[1], "/")
+	return host
+}
+
+// relay carries connections from an address in the pod to one outside of it.
+func (p *pod) relay(t *testing.T, inside, outside string) {
+	t.Helper()
+	l := p.listen(t, inside)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			to, err := net.Dial("tcp", outside)
+			if err != nil {
+				from.Close()
+				continue
+			}
+			carry := func(a, b net.Conn) {
+				_, _ = io.Copy(a, b) // ends when either side does
+				a.Close()
+			}
+			go carry(from, to)
+			go carry(to, from)
+		}
+	}()
+}
