@@ -35,7 +35,9 @@ func TestCompare(t *testing.T) {
 		{"bare ReverseProxy", load{addr: start(t, "bare", upstream+"="+app), next: pages}},
 		{"nginx", load{addr: nginx(t, app), next: pages}},
 	}
-	for i, store := range stores(t) {
+	pg := servers.Postgres(t)
+	database := pg.Database(t)
+	for i, store := range stores(t, pg.URL(database)) {
 		at := oncegate(t, binary, app, store.config)
 		if i == 0 {
 			cells = append(cells, cell{"oncegate, pass-through", load{addr: at, next: pages}})
@@ -67,6 +69,7 @@ func TestCompare(t *testing.T) {
 			}
 		}
 		table(&text, conns, cells, samples)
+		fmt.Fprintf(&text, "\nPostgreSQL by itself, the begin and the settle of an event as two statements, row by row (pgbench): %.0f events/s.\n", pgbench(t, pg, database, conns))
 	}
 	if *out == "" {
 		t.Log("\n" + text.String())
@@ -100,6 +103,12 @@ func table(w *strings.Builder, conns int, cells []cell, samples []sample) {
 type storeUnderTest struct{ name, config string }
 
 // stores returns the stores that are compared, each on a server of its own.
-func stores(*testing.T) []storeUnderTest {
-	return []storeUnderTest{{"SQLite", "sqlite"}}
+func stores(t *testing.T, postgres string) []storeUnderTest {
+	maria := servers.MariaDB(t)
+	return []storeUnderTest{
+		{"SQLite", "sqlite"},
+		{"PostgreSQL", postgres},
+		{"MariaDB", maria.URL(maria.Database(t))},
+		{"Redis", testenv.Redis(t).URL},
+	}
 }
