@@ -43,6 +43,8 @@ type Policy struct {
 	RefuseMismatch bool
 	// KeepRequest stores the request from begin on, and drops it when done.
 	KeepRequest bool
+	// KeepDone says what of the request is kept when it is done. Nil: nothing.
+	KeepDone func(request []byte) []byte
 }
 
 // What a record means for a delivery.

@@ -90,6 +90,9 @@ func settledRecord(r *Record, e *Ending, a *Attempt) Record {
 	case StateDone:
 		e.Answer.put(&next)
 		next.Request = nil
+		if keep := a.ask.Policy.KeepDone; keep != nil && a.ask.Request != nil {
+			next.Request = Seal(keep(a.ask.Request()))
+		}
 	case StateUnknown:
 		next.Retain = 0
 		next.Mark |= MarkDoubt

@@ -32,6 +32,7 @@ func policyOf(r *config.Route) *lock.Policy {
 	if r.OnUnknown == "hold" {
 		p.OnUnknown = lock.HoldUnknown
 	}
+	p.KeepDone = keepDone(r)
 	return p
 }
 
@@ -93,11 +94,13 @@ type keptRequest struct {
 	Target string      `json:"target"`
 	Host   string      `json:"host"`
 	Header http.Header `json:"header"`
+	// Partial: the body was not kept.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // keepRequest returns a delivery as it is kept for a later attempt.
 func keepRequest(d *delivery.Delivery) []byte {
 	// Strings and lists of them always marshal.
-	head, _ := json.Marshal(keptRequest{d.Method, d.Target, d.Host, d.Header})
+	head, _ := json.Marshal(keptRequest{Method: d.Method, Target: d.Target, Host: d.Host, Header: d.Header})
 	return append(append(head, '\n'), d.Body...)
 }

@@ -23,14 +23,10 @@ var errRerun = errors.New("the kept request can't be sent")
 // verified when it came. It is signed anew, where the scheme wants that and the
 // key is held. The outcome says what its sender would have been answered.
 func (h *Handler) Rerun(ctx context.Context, scope string, kept []byte) (telemetry.Outcome, error) {
-	d, err := parseKept(kept)
+	t := h.table.Load()
+	d, r, err := t.kept(scope, kept)
 	if err != nil {
 		return telemetry.Outcome{}, err
-	}
-	t := h.table.Load()
-	r, ok := t.routes.match(d.Target)
-	if !ok || r.Scope != scope || r.Mode != config.ModeEnforce {
-		return telemetry.Outcome{}, fmt.Errorf("%w: its path is no enforced route of scope %s any more", errRerun, scope)
 	}
 	if err := r.signAnew(d); err != nil {
 		return telemetry.Outcome{}, err
@@ -48,6 +44,25 @@ func (h *Handler) Rerun(ctx context.Context, scope string, kept []byte) (telemet
 	defer func() { h.hand.drop(p.room) }()
 	p.out = telemetry.Outcome{Route: r.Name, Provider: r.Provider, Scope: r.Scope, At: p.arrived, Detail: "rerun by an operator"}
 	return p.rerun(ctx)
+}
+
+// CanRerun says why a kept request could not be sent, if it can't.
+func (h *Handler) CanRerun(scope string, kept []byte) error {
+	_, _, err := h.table.Load().kept(scope, kept)
+	return err
+}
+
+// kept finds a kept request's route, as routes stand now.
+func (t *table) kept(scope string, kept []byte) (*delivery.Delivery, *route, error) {
+	d, err := parseKept(kept)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, ok := t.routes.match(d.Target)
+	if !ok || r.Scope != scope || r.Mode != config.ModeEnforce {
+		return nil, nil, fmt.Errorf("%w: its path is no enforced route of scope %s any more", errRerun, scope)
+	}
+	return d, r, nil
 }
 
 func (p *passage) rerun(ctx context.Context) (out telemetry.Outcome, err error) {
@@ -93,6 +108,9 @@ func parseKept(kept []byte) (*delivery.Delivery, error) {
 	var k keptRequest
 	if !ok || json.Unmarshal(head, &k) != nil || k.Method == "" || k.Target == "" {
 		return nil, fmt.Errorf("%w: it can't be read", errRerun)
+	}
+	if k.Partial {
+		return nil, fmt.Errorf("%w: its body was not kept (record: headers)", errRerun)
 	}
 	if k.Header == nil {
 		k.Header = http.Header{}

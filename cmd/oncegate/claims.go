@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -11,29 +10,72 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"oncegate/internal/config"
-	"oncegate/lock"
+	"oncegate/internal/operator"
+	"oncegate/internal/strictyaml"
 )
 
 func (p *program) claimsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "claims",
-		Short: "Look at what is known of events",
+		Short: "Look at what is known of events, and decide",
 		Long: `claims looks at the records in the store: which events were seen, what became of
-them, and what was answered. It reads the store itself, and works while oncegate
-runs and while it doesn't.`,
+them, and what was answered; and lets an operator decide. It goes to the store
+itself, and works while oncegate runs and while it doesn't; with --admin it asks a
+running one.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.claimsListCommand(), p.claimsShowCommand())
+	cmd.AddCommand(p.verbCommands()...)
 	return cmd
 }
 
+// filterFlags select claims.
+type filterFlags struct {
+	query       operator.Query
+	since, idle string
+}
+
+func (f *filterFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.query.Scope, "scope", "", "only claims of this `scope`: the route's name, unless it says otherwise")
+	flags.StringVar(&f.query.State, "state", "", "only claims in this `state`: running, done, released, unknown or tombstone")
+	flags.StringVar(&f.query.Key, "key", "", "only the claims on this event `key`")
+	flags.StringVar(&f.query.Part, "part", "", "only claims whose event key holds this `text`")
+	flags.StringVar(&f.query.Tag, "tag", "", "only claims with this tag, as `name=value`")
+	flags.StringVar(&f.query.Result, "result", "", "only events of which a delivery ended with this result `word`, as far as evidence goes")
+	flags.BoolVar(&f.query.Unfinished, "unfinished", false, "only claims that are not done and whose sender has given up")
+	flags.StringVar(&f.since, "seen-within", "", "only what a delivery changed within this `time`: 2h, 7d")
+	flags.StringVar(&f.idle, "not-seen-for", "", "only what no delivery changed for this `time`")
+}
+
+// ask completes the query.
+func (f *filterFlags) ask(limit int) (operator.Query, error) {
+	q := f.query
+	q.Limit = limit
+	for _, age := range []struct {
+		flag, text string
+		into       *time.Duration
+	}{{"--seen-within", f.since, &q.SeenWithin}, {"--not-seen-for", f.idle, &q.NotSeenFor}} {
+		if age.text == "" {
+			continue
+		}
+		d, err := strictyaml.ParseDuration(age.text)
+		if err != nil {
+			return q, &usageError{fmt.Errorf("%s: %w", age.flag, err)}
+		}
+		*age.into = d
+	}
+	return q, nil
+}
+
+// any reports whether something is selected.
+func (f *filterFlags) any() bool { return *f != filterFlags{} }
+
 type listFlags struct {
-	configFlags
-	scope, state, key, part, tag string
-	limit                        int
-	asJSON                       bool
+	deskFlags
+	filter filterFlags
+	limit  int
 }
 
 func (p *program) claimsListCommand() *cobra.Command {
@@ -44,135 +86,70 @@ func (p *program) claimsListCommand() *cobra.Command {
 		Long: `ls lists claims, at most --limit of them, ordered by scope. Neither bodies nor
 secrets are part of it.
 
+  oncegate claims ls --tag order=4471
   oncegate claims ls --state unknown
-  oncegate claims ls --tag order=4471`,
+  oncegate claims ls --unfinished`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.listClaims(cmd.Context(), &flags) },
 	}
 	flags.add(cmd)
-	cmd.Flags().StringVar(&flags.scope, "scope", "", "only claims of this `scope`: the route's name, unless it says otherwise")
-	cmd.Flags().StringVar(&flags.state, "state", "", "only claims in this `state`: running, done, released, unknown or tombstone")
-	cmd.Flags().StringVar(&flags.key, "key", "", "only the claims on this event `key`")
-	cmd.Flags().StringVar(&flags.part, "part", "", "only claims whose event key holds this `text`")
-	cmd.Flags().StringVar(&flags.tag, "tag", "", "only claims with this tag, as `name=value`")
+	flags.filter.add(cmd)
 	cmd.Flags().IntVar(&flags.limit, "limit", 50, "how many are listed at most")
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }
 
-const maxListed = 100_000
-
-// filter makes of the flags what the store is asked.
-func (f *listFlags) filter(namespace string) (lock.Filter, error) {
-	filter := lock.Filter{Namespace: namespace, Scope: f.scope, TextPart: f.part, Tag: f.tag}
-	switch {
-	case f.limit < 1 || f.limit > maxListed:
-		return filter, &usageError{fmt.Errorf("--limit must be between 1 and %d", maxListed)}
-	case f.tag != "" && !strings.Contains(f.tag, "="):
-		return filter, &usageError{errors.New("--tag must be name=value, as in order=4471")}
-	case f.key != "" && f.part != "":
-		return filter, &usageError{errors.New("--key and --part exclude each other")}
-	case f.key != "":
-		filter.TextPart = f.key
-	}
-	if f.state == "" {
-		return filter, nil
-	}
-	var names []string
-	for _, s := range []lock.State{lock.StateRunning, lock.StateDone, lock.StateReleased, lock.StateUnknown, lock.StateTombstone} {
-		if s.String() == f.state {
-			filter.State = s
-			return filter, nil
-		}
-		names = append(names, s.String())
-	}
-	return filter, &usageError{fmt.Errorf("--state must be one of %s", strings.Join(names, ", "))}
-}
-
 func (p *program) listClaims(ctx context.Context, flags *listFlags) error {
-	c, err := config.Load(flags.options(p.env))
+	q, err := flags.filter.ask(flags.limit)
 	if err != nil {
 		return err
 	}
-	filter, err := flags.filter(c.Namespace)
-	if err != nil {
-		return err
-	}
-	var records []lock.Record
-	more := false
-	err = withStore(ctx, c, func(ctx context.Context, store backend) (err error) {
-		records, more, err = find(ctx, store, filter, flags)
-		return err
+	var page operator.Page
+	err = p.withDesk(ctx, &flags.deskFlags, func(ctx context.Context, d desk) (err error) {
+		page, err = d.Find(ctx, q)
+		return ofDesk(err)
 	})
 	if err != nil {
 		return err
 	}
 	if flags.asJSON {
-		out := json.NewEncoder(p.stdout)
-		for i := range records {
-			if err := out.Encode(claimOf(&records[i], time.Now())); err != nil {
-				return err
-			}
-		}
-	} else if err := p.printClaims(records); err != nil {
-		return err
+		err = printJSON(p, page.Claims)
+	} else {
+		err = p.printClaims(page.Claims)
 	}
-	if more {
-		fmt.Fprintf(p.stderr, "there are more; --limit %d lists up to %d\n", 10*flags.limit, 10*flags.limit)
+	if err == nil && page.Next != "" {
+		fmt.Fprintln(p.stderr, "there are more; --limit lists up to", operator.MostListed)
+	}
+	return err
+}
+
+// printJSON prints one object a line.
+func printJSON[T any](p *program, list []T) error {
+	out := json.NewEncoder(p.stdout)
+	for i := range list {
+		if err := out.Encode(&list[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// find asks page by page. An exact key can't be asked for, since the scope that
-// its digest goes with is not known: the few that hold it are looked through.
-func find(ctx context.Context, store lock.Catalog, filter lock.Filter, flags *listFlags) (records []lock.Record, more bool, err error) {
-	const page = 500
-	var after lock.Cursor
-	for {
-		found, err := store.List(ctx, filter, after, page)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, r := range found {
-			if flags.key == "" || r.Text == flags.key {
-				records = append(records, r)
-			}
-			after = lock.Cursor{Scope: r.Scope, Digest: r.Digest}
-		}
-		if len(records) > flags.limit {
-			return records[:flags.limit], true, nil
-		}
-		if len(found) < page {
-			return records, false, nil
-		}
-	}
-}
-
-func (p *program) printClaims(records []lock.Record) error {
-	if len(records) == 0 {
+func (p *program) printClaims(claims []operator.Claim) error {
+	if len(claims) == 0 {
 		_, err := fmt.Fprintln(p.stdout, "no claims")
 		return err
 	}
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SCOPE\tEVENT KEY\tSTATE\tATTEMPT\tFIRST SEEN\tLAST CHANGE\tANSWER\tTAGS")
-	for i := range records {
-		r := &records[i]
+	for i := range claims {
+		c := &claims[i]
 		answer := "-"
-		if r.AnswerStatus != 0 {
-			answer = fmt.Sprint(r.AnswerStatus)
+		if c.AnswerStatus != 0 {
+			answer = fmt.Sprint(c.AnswerStatus)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.Scope, shortened(r.Text, 60), stateText(r), r.Attempt,
-			ago(r.FirstSeen), ago(r.Written), answer, orDash(shortened(printable(strings.Join(r.Tags, " ")), 60)))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Scope, orDash(shortened(printable(c.Key), 60)), c.State, c.Attempt,
+			since(c.FirstSeen), since(c.Changed), answer, orDash(shortened(printable(strings.Join(c.Tags, " ")), 60)))
 	}
 	return table.Flush()
-}
-
-// stateText is a record's state, or what it is instead of having one.
-func stateText(r *lock.Record) string {
-	if r.Role == lock.RoleAlias {
-		return "alias"
-	}
-	return r.State.String()
 }
 
 func shortened(s string, limit int) string {
@@ -183,7 +160,9 @@ func shortened(s string, limit int) string {
 	return string(runes[:limit-1]) + "…"
 }
 
-// ago writes an age as people say it.
+// since writes a moment as people say it.
+func since(at time.Time) string { return ago(time.Since(at)) }
+
 func ago(age time.Duration) string { return span(age) + " ago" }
 
 func span(d time.Duration) string {

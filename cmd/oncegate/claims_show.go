@@ -2,142 +2,155 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"oncegate/internal/config"
+	"oncegate/internal/operator"
 	"oncegate/lock"
 )
 
 type showFlags struct {
-	configFlags
-	scope        string
-	asJSON, body bool
+	deskFlags
+	scope string
+	body  bool
 }
 
 func (p *program) claimsShowCommand() *cobra.Command {
 	var flags showFlags
 	cmd := &cobra.Command{
 		Use:   "show KEY",
-		Short: "Show what is known of one event",
-		Long: `show says what is known of the event with this key, and in what order it came
-about. It ends with 6 where nothing is known of it. The body of the stored answer
-is printed with --body only.`,
+		Short: "Show the life of one event",
+		Long: `show says what is known of the event with this key: what became of it, each of its
+deliveries in the order in which they came, what operators decided, and what is
+answered. It ends with 6 where nothing is known of it. The body of the stored
+answer is part of it with --body only.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.showClaim(cmd.Context(), &flags, args[0]) },
 	}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.scope, "scope", "", "the claim's `scope`, where several routes know the key")
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&flags.body, "body", false, "print the body of the stored answer too")
+	cmd.Flags().BoolVar(&flags.body, "body", false, "the body of the stored answer too")
 	return cmd
 }
 
 func (p *program) showClaim(ctx context.Context, flags *showFlags, key string) error {
-	if flags.asJSON && flags.body {
-		return &usageError{errors.New("--json and --body exclude each other")}
-	}
-	c, err := config.Load(flags.options(p.env))
-	if err != nil {
-		return err
-	}
-	scope, text, cut := strings.Cut(key, ":")
-	keys := keysOf(c, flags.scope, key)
-	if cut && flags.scope == "" {
-		keys = append(keys, lock.KeyOf(c.Namespace, scope, text)) // as Oncegate-Event and the logs write it
-	}
-	var known []lock.Record
-	err = withStore(ctx, c, func(ctx context.Context, store backend) error {
-		records, err := store.Read(ctx, keys)
-		known = slices.DeleteFunc(records, func(r lock.Record) bool { return !r.Exists() })
+	var lives []*operator.Life
+	err := p.withDesk(ctx, &flags.deskFlags, func(ctx context.Context, d desk) (err error) {
+		lives, err = d.ShowKey(ctx, flags.scope, key, flags.body)
 		return err
 	})
-	switch {
-	case err != nil:
-		return err
-	case len(known) == 0:
-		return fmt.Errorf("event %s: %w; `oncegate claims ls --part TEXT` looks for a part of a key", printable(key), errNotFound)
-	case flags.asJSON:
-		out := json.NewEncoder(p.stdout)
-		for i := range known {
-			if err := out.Encode(claimOf(&known[i], time.Now())); err != nil {
-				return err
-			}
-		}
-		return nil
+	if err = ofDesk(err); err != nil {
+		return fmt.Errorf("event %s: %w; `oncegate claims ls --part TEXT` looks for a part of a key", printable(key), err)
 	}
-	for i := range known {
+	if flags.asJSON {
+		return printJSON(p, lives)
+	}
+	for i, life := range lives {
 		if i > 0 {
 			fmt.Fprintln(p.stdout)
 		}
-		if err := p.printClaim(&known[i], flags.body); err != nil {
+		if err := p.printLife(life); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keysOf are the records that a key can stand for: one in each scope.
-func keysOf(c *config.Config, scope, text string) (keys []lock.Key) {
-	if scope != "" {
-		return []lock.Key{lock.KeyOf(c.Namespace, scope, text)}
-	}
-	var scopes []string
-	for _, r := range c.Routes {
-		if !slices.Contains(scopes, r.Scope) {
-			scopes = append(scopes, r.Scope)
-			keys = append(keys, lock.KeyOf(c.Namespace, r.Scope, text))
-		}
-	}
-	return keys
-}
-
-func (p *program) printClaim(r *lock.Record, body bool) error {
-	fmt.Fprintf(p.stdout, "event %s of %s: %s\n\n", r.Text, r.Scope, verdict(r))
+func (p *program) printLife(life *operator.Life) error {
+	c := &life.Claim
+	fmt.Fprintf(p.stdout, "event %s of %s: %s\n\n", orDash(printable(c.Key)), c.Scope, verdict(c))
 	table := tabwriter.NewWriter(p.stdout, 2, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "  %s\tfirst delivery\n", ago(r.FirstSeen))
-	if r.LastSeen < r.FirstSeen {
-		fmt.Fprintf(table, "  %s\tlatest delivery that changed something\n", ago(r.LastSeen))
+	fmt.Fprintf(table, "  %s\tfirst delivery\n", since(c.FirstSeen))
+	if c.LastSeen.After(c.FirstSeen) {
+		fmt.Fprintf(table, "  %s\tlatest delivery that changed something\n", since(c.LastSeen))
 	}
-	fmt.Fprintf(table, "  %s\t%s\n", ago(r.Written), lastChange(r))
-	for _, line := range ahead(r) {
+	fmt.Fprintf(table, "  %s\t%s\n", since(c.Changed), lastChange(c))
+	for _, line := range ahead(c) {
 		fmt.Fprintf(table, "  %s\t%s\n", line[0], line[1])
 	}
 	fmt.Fprintln(table)
-	for _, tag := range r.Tags {
+	for _, tag := range c.Tags {
 		name, value, _ := strings.Cut(tag, "=")
 		fmt.Fprintf(table, "  tag %s\t%s\n", printable(name), printable(value))
 	}
-	if names := marks(r.Mark); names != nil {
-		fmt.Fprintf(table, "  marks\t%s\n", strings.Join(names, ", "))
+	if c.Marks != nil {
+		fmt.Fprintf(table, "  marks\t%s\n", strings.Join(c.Marks, ", "))
 	}
-	if r.Request != nil {
-		fmt.Fprintf(table, "  request\tkept, %d bytes\n", len(r.Request))
+	if c.RequestKept {
+		fmt.Fprintln(table, "  request\tkept")
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return p.printAnswer(r, body)
-}
-
-// printAnswer prints the stored answer: its status and the names of its headers,
-// and where it is wanted its body.
-func (p *program) printAnswer(r *lock.Record, body bool) error {
-	if r.AnswerStatus == 0 {
-		return nil
-	}
-	a, err := r.StoredAnswer()
-	if err != nil {
+	if err := printTimeline(p.stdout, life); err != nil {
 		return err
 	}
-	kept := fmt.Sprintf("%d bytes", len(a.Body))
+	return p.printAnswer(life.Answer)
+}
+
+// printTimeline prints the deliveries and decisions, one line each.
+func printTimeline(w io.Writer, life *operator.Life) error {
+	if !life.Evidence {
+		_, err := fmt.Fprintln(w, "\n  no evidence of deliveries is kept, or it can't be read")
+		return err
+	}
+	if len(life.Timeline) == 0 {
+		_, err := fmt.Fprintln(w, "\n  no delivery is in evidence yet; it is written a second behind")
+		return err
+	}
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "  TIME (UTC)\tCOUNT\tRESULT\tSTATUS\tATTEMPT\tTOOK\tFROM\tMORE")
+	for i := range life.Timeline {
+		m := &life.Timeline[i]
+		at := m.At.UTC().Format("2006-01-02 15:04:05.000")
+		if m.Kind == "decision" {
+			fmt.Fprintf(table, "  %s\t\t%s\t\t\t\t\tby %s: %s\n", at, printable(m.Result), printable(m.Who), printable(m.Why))
+			continue
+		}
+		took := (time.Duration(m.Total) * time.Microsecond).Round(100 * time.Microsecond)
+		fmt.Fprintf(table, "  %s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", at, m.Count, m.Result, orDash(number(m.Status)), m.Attempt, took,
+			orDash(m.Remote), orDash(strings.Join(more(m), ", ")))
+	}
+	return table.Flush()
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// more says what else there is to say of a delivery.
+func more(m *operator.Moment) (words []string) {
+	for _, w := range []struct {
+		holds bool
+		word  string
+	}{
+		{m.SecondRun, "possible second run"}, {m.Late, "late duplicate"}, {m.Differs, "another payload"}, {m.Stub, "answer without its body"},
+		{m.AppStatus != 0 && m.AppStatus != m.Status, fmt.Sprintf("the app answered %d", m.AppStatus)},
+		{m.Retry != "", printable(m.Retry)}, {m.Error != "", m.Error}, {m.Detail != "", printable(m.Detail)},
+	} {
+		if w.holds {
+			words = append(words, w.word)
+		}
+	}
+	return words
+}
+
+// printAnswer prints the stored answer: its status, its headers, and its body
+// where it was asked for.
+func (p *program) printAnswer(a *operator.Answer) error {
+	if a == nil {
+		return nil
+	}
+	kept := fmt.Sprintf("%d bytes", a.Size)
 	if a.Stub {
 		kept = "body too large to be kept"
 	}
@@ -145,44 +158,43 @@ func (p *program) printAnswer(r *lock.Record, body bool) error {
 	for _, l := range a.Header {
 		fmt.Fprintf(p.stdout, "    %s: %s\n", printable(l.Name), printable(l.Value))
 	}
-	if !body {
+	if a.Body == nil {
 		return nil
 	}
-	_, err = fmt.Fprintf(p.stdout, "\n%s\n", a.Body)
+	_, err := fmt.Fprintf(p.stdout, "\n%s\n", a.Body)
 	return err
 }
 
-// verdict says in words what a record means for the event.
-func verdict(r *lock.Record) string {
-	if r.Role == lock.RoleAlias {
-		return "another name of the event with digest " + r.Names.String()
-	}
-	switch r.State {
-	case lock.StateRunning:
-		return fmt.Sprintf("attempt %d is running", r.Attempt)
-	case lock.StateDone:
+// verdict says in words what a claim means for the event.
+func verdict(c *operator.Claim) string {
+	switch c.State {
+	case "alias":
+		return "another name of the event with digest " + c.Names
+	case lock.StateRunning.String():
+		return fmt.Sprintf("attempt %d is running", c.Attempt)
+	case lock.StateDone.String():
 		return "done; every later delivery gets the stored answer"
-	case lock.StateReleased:
+	case lock.StateReleased.String():
 		return "released; the next delivery is forwarded"
-	case lock.StateUnknown:
-		return fmt.Sprintf("unknown; attempt %d may have taken effect", r.Attempt)
-	case lock.StateTombstone:
+	case lock.StateUnknown.String():
+		return fmt.Sprintf("unknown; attempt %d may have taken effect", c.Attempt)
+	case lock.StateTombstone.String():
 		return "forgotten; the next delivery is forwarded as if it were the first"
 	}
-	return r.State.String()
+	return c.State
 }
 
-// lastChange says what the record's last write was.
-func lastChange(r *lock.Record) string {
-	if r.Role == lock.RoleAlias {
+// lastChange says what the claim's last write was.
+func lastChange(c *operator.Claim) string {
+	switch c.State {
+	case "alias":
 		return "written"
+	case lock.StateRunning.String():
+		return fmt.Sprintf("attempt %d began, or renewed its lease", c.Attempt)
 	}
-	if r.State == lock.StateRunning {
-		return fmt.Sprintf("attempt %d began, or renewed its lease", r.Attempt)
-	}
-	text := fmt.Sprintf("attempt %d: %s", r.Attempt, r.State)
-	if r.Reason != "" {
-		text += ", " + reasons(r.Reason)
+	text := fmt.Sprintf("attempt %d: %s", c.Attempt, c.State)
+	if c.Reason != "" {
+		text += ", " + printable(reasons(c.Reason))
 	}
 	return text
 }
@@ -202,20 +214,25 @@ func reasons(reason string) string {
 		return "since its lease ran out: the process was lost"
 	case lock.ReasonShutdown:
 		return "since oncegate was stopped"
+	case lock.ReasonWitness:
+		return "by a witness's word"
 	}
 	return reason
 }
 
 // ahead says what will happen by itself.
-func ahead(r *lock.Record) (lines [][2]string) {
-	if r.State == lock.StateRunning {
-		lines = append(lines, [2]string{due(r.Lease), "the lease runs out, unless it is renewed"})
-	}
-	if (r.State == lock.StateRunning || r.State == lock.StateUnknown) && r.RunsUntil > 0 {
-		lines = append(lines, [2]string{due(r.RunsUntil), "the app can't be working on it any more"})
-	}
-	if r.Expires() {
-		lines = append(lines, [2]string{due(r.Retain), "the record is removed; a delivery after that is a new event"})
+func ahead(c *operator.Claim) (lines [][2]string) {
+	for _, f := range []struct {
+		left *float64
+		what string
+	}{
+		{c.LeaseLeft, "the lease runs out, unless it is renewed"},
+		{c.MayRunFor, "the app can't be working on it any more"},
+		{c.KeptFor, "the record is removed; a delivery after that is a new event"},
+	} {
+		if f.left != nil && (*f.left != 0 || f.left == c.KeptFor) {
+			lines = append(lines, [2]string{due(time.Duration(*f.left * float64(time.Second))), f.what})
+		}
 	}
 	return lines
 }

@@ -1,29 +1,29 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"oncegate/internal/capture"
 	"oncegate/internal/config"
 	"oncegate/internal/delivery"
-	"oncegate/keyextract"
+	"oncegate/proxy"
 	"oncegate/verify"
 )
 
 type explainFlags struct {
 	configFlags
 	route, at string
+	entry     int
+	fetch     bool
 }
 
 func (p *program) explainCommand() *cobra.Command {
@@ -31,11 +31,14 @@ func (p *program) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain FILE",
 		Short: "Say what a route makes of a request in a file",
-		Long: `explain reads one raw HTTP request from a file, or from - for standard input, and
-says what a route makes of it: which bytes were signed, whether a signature fits,
-and which event key and tags it carries. Nothing is sent, claimed or stored.
+		Long: `explain reads a request from a file, or from - for standard input, and says what
+a route makes of it: which bytes were signed, whether a signature fits, what is
+likely wrong where none does, where the event key was found, and what the answer
+would be. Nothing is sent, claimed or stored, and nobody is asked, unless --fetch
+lets it get the provider's public keys.
 
-The time of the signature is held against --at, or against now.`,
+The file holds a raw HTTP request, a curl command, or a HAR file or one of its
+entries. The time of the signature is held against --at, or against now.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.explain(cmd.Context(), &flags, args[0])
@@ -44,6 +47,8 @@ The time of the signature is held against --at, or against now.`,
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.route, "route", "", "the route's `name`; without it the one whose path it is")
 	cmd.Flags().StringVar(&flags.at, "at", "", "when the request arrived, as in 2026-01-02T15:04:05Z")
+	cmd.Flags().IntVar(&flags.entry, "entry", 0, "which entry of a HAR file, from 1 on; without it the one that is on the route")
+	cmd.Flags().BoolVar(&flags.fetch, "fetch", false, "fetch the keys that the provider signs with, or ask the verifier that the route names")
 	return cmd
 }
 
@@ -59,30 +64,69 @@ func (p *program) explain(ctx context.Context, flags *explainFlags, file string)
 	if err != nil {
 		return err
 	}
-	d, err := p.readDelivery(file, arrived)
+	requests, err := p.readCapture(file)
 	if err != nil {
 		return err
 	}
-	route, err := routeFor(c, flags.route, d)
+	request, err := choose(c, flags, requests)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "route %s, %s, %s\n", route.Name, orDash(route.Provider), route.Mode)
-	fmt.Fprintf(p.stdout, "%s %s, body of %d bytes\n", printable(d.Method), printable(d.Target), len(d.Body))
-	refused := p.explainSignature(ctx, route, d)
-	unkeyed := p.explainKey(route, d)
-	if err := errors.Join(refused, unkeyed); err != nil {
-		return fmt.Errorf("the route would not claim this delivery: %w", err)
+	request.Delivery.Arrived = arrived
+	route, err := routeFor(c, flags.route, request.Delivery)
+	if err != nil {
+		return err
+	}
+	if !flags.fetch {
+		if route, err = offline(route); err != nil {
+			return err
+		}
+	}
+	foreseen := proxy.Foresee(ctx, route, request.Delivery)
+	e := &explainer{out: p.stdout, config: c, route: route, request: request, Foresight: foreseen}
+	e.print(ctx)
+	if foreseen.Err != nil {
+		return fmt.Errorf("the route would not claim this delivery: %w", foreseen.Err)
 	}
 	return nil
+}
+
+// offline returns the route with a verifier that asks nobody.
+func offline(r *config.Route) (*config.Route, error) {
+	v, err := r.Verifier.Offline()
+	if err != nil {
+		return nil, err
+	}
+	same := *r
+	same.Verifier = v
+	return &same, nil
 }
 
 // maxRequestFile bounds a request that is explained.
 const maxRequestFile = 64 << 20
 
-// readDelivery reads a raw request. Line ends of a file that an editor wrote are
-// put right in the head; the body is taken as it is.
-func (p *program) readDelivery(file string, arrived time.Time) (*delivery.Delivery, error) {
+func (p *program) readCapture(file string) ([]capture.Request, error) {
+	text, err := p.readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	folder := "."
+	if file != "-" {
+		folder = filepath.Dir(file)
+	}
+	requests, err := capture.Read(text, capture.Options{ReadFile: func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(folder, name)
+		}
+		return p.readFile(name)
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", printable(file), err)
+	}
+	return requests, nil
+}
+
+func (p *program) readFile(file string) ([]byte, error) {
 	in := p.stdin
 	if file != "-" {
 		f, err := os.Open(file)
@@ -92,132 +136,63 @@ func (p *program) readDelivery(file string, arrived time.Time) (*delivery.Delive
 		defer f.Close()
 		in = f
 	}
-	raw, err := io.ReadAll(io.LimitReader(in, maxRequestFile+1))
-	if err != nil {
-		return nil, err
+	text, err := io.ReadAll(io.LimitReader(in, maxRequestFile+1))
+	if err == nil && len(text) > maxRequestFile {
+		err = fmt.Errorf("%s is larger than %d bytes", printable(file), maxRequestFile)
 	}
-	if len(raw) > maxRequestFile {
-		return nil, fmt.Errorf("the request is larger than %d bytes", maxRequestFile)
+	return text, err
+}
+
+// choose takes the request that is asked about out of a HAR's many.
+func choose(c *config.Config, flags *explainFlags, requests []capture.Request) (capture.Request, error) {
+	if flags.entry != 0 {
+		if flags.entry < 0 || flags.entry > len(requests) {
+			return capture.Request{}, &usageError{fmt.Errorf("--entry must be between 1 and %d, which is how many requests there are", len(requests))}
+		}
+		return requests[flags.entry-1], nil
 	}
-	head, body, ok := bytes.Cut(raw, []byte("\r\n\r\n"))
-	if !ok {
-		head, body, _ = bytes.Cut(raw, []byte("\n\n"))
+	if len(requests) == 1 {
+		return requests[0], nil
 	}
-	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(slices.Concat(head, []byte("\r\n\r\n")))))
-	if err != nil {
-		return nil, fmt.Errorf("%s holds no raw HTTP request: %w", printable(file), err)
+	var fits []int
+	for i, r := range requests {
+		on := proxy.RouteOf(c, r.Delivery.Target)
+		if on != nil && (flags.route == "" || on.Name == flags.route) && slices.Contains(on.Methods, r.Delivery.Method) {
+			fits = append(fits, i)
+		}
 	}
-	d := &delivery.Delivery{
-		Method: request.Method, Target: request.RequestURI, Host: request.Host,
-		Header: request.Header, Body: body, Arrived: arrived,
+	if len(fits) != 1 {
+		return capture.Request{}, &usageError{fmt.Errorf("of %d requests %d are on a route; --entry says which one, from 1 on", len(requests), len(fits))}
 	}
-	length := request.ContentLength
-	if length < 0 || request.Header.Get("Content-Length") == "" {
-		return d, nil
-	}
-	switch {
-	case int64(len(body)) == length+1 && body[length] == '\n':
-		d.Body = body[:length] // an editor's
-	case int64(len(body)) != length:
-		return nil, fmt.Errorf("%s: Content-Length says %d bytes, and the body has %d: it is not what was sent", printable(file), length, len(body))
-	}
-	return d, nil
+	return requests[fits[0]], nil
 }
 
 func routeFor(c *config.Config, name string, d *delivery.Delivery) (*config.Route, error) {
-	for _, r := range c.Routes {
-		if r.Name == name || name == "" && r.Path == d.RawPath() {
+	if name == "" {
+		if r := proxy.RouteOf(c, d.Target); r != nil {
 			return r, nil
 		}
-	}
-	if name == "" {
 		return nil, fmt.Errorf("route for the path %s: %w; --route says which of: %s", printable(d.RawPath()), errNotFound, routeNames(c))
+	}
+	for _, r := range c.Routes {
+		if r.Name == name {
+			return r, nil
+		}
 	}
 	return nil, fmt.Errorf("route %q: %w; there are: %s", name, errNotFound, routeNames(c))
 }
 
-func (p *program) explainSignature(ctx context.Context, route *config.Route, d *delivery.Delivery) error {
-	if route.Verifier == nil {
-		fmt.Fprintln(p.stdout, "signature: this route verifies none")
-		return nil
-	}
-	trace := route.Verifier.Explain(ctx, d)
-	for _, check := range trace.Checks {
-		fmt.Fprintf(p.stdout, "signature in %s\n", check.Place)
-		fmt.Fprintf(p.stdout, "  signed text   %s\n", shortened(printable(string(check.Signed)), 300))
-		for _, given := range check.Given {
-			fmt.Fprintf(p.stdout, "  given         %s\n", shortened(printable(given), 100))
+// elsewhere names the routes whose signature check the delivery passes, other
+// than this one.
+func elsewhere(ctx context.Context, c *config.Config, this string, d *delivery.Delivery) (names []string) {
+	for _, r := range c.Routes {
+		var v *verify.Verifier
+		if r.Name != this && r.Verifier != nil {
+			v, _ = r.Verifier.Offline() // it was compiled before
 		}
-		for _, computed := range check.Computed {
-			fmt.Fprintf(p.stdout, "  computed      %s... (its first 8 characters)\n", computed)
-		}
-		if check.URL != "" {
-			fmt.Fprintf(p.stdout, "  URL           %s\n", printable(check.URL))
-		}
-		if check.Time != "" {
-			fmt.Fprintf(p.stdout, "  time          %s\n", printable(check.Time))
-		}
-		fmt.Fprintf(p.stdout, "  fits          %s\n", yesNo(check.Fits))
-	}
-	if trace.Err == nil {
-		fmt.Fprintln(p.stdout, "verified: yes")
-		return nil
-	}
-	fmt.Fprintf(p.stdout, "verified: no, %v\n", trace.Err)
-	for _, hint := range hints(trace) {
-		fmt.Fprintf(p.stdout, "  perhaps %s\n", hint)
-	}
-	return trace.Err
-}
-
-// hints says what is likely wrong with a delivery that was refused.
-func hints(trace verify.Trace) []string {
-	var e *verify.Error
-	if !errors.As(trace.Err, &e) {
-		return nil
-	}
-	switch e.Kind {
-	case verify.Missing, verify.Malformed:
-		return []string{"the route names another provider than the one that sent this"}
-	case verify.Stale:
-		return []string{"the request was captured some time ago: say when with --at", "a clock is wrong"}
-	case verify.Mismatch:
-		hints := []string{"the secret is another endpoint's", "the body was changed on the way: parsed and written anew, or a newline added"}
-		for _, check := range trace.Checks {
-			if check.URL != "" {
-				hints = append(hints, "public_url is not the URL that the provider was told")
-			}
-		}
-		return hints
-	}
-	return nil
-}
-
-func (p *program) explainKey(route *config.Route, d *delivery.Delivery) error {
-	if route.Rules == nil {
-		fmt.Fprintln(p.stdout, "event key: this route reads none")
-		return nil
-	}
-	doc := keyextract.Parse(d)
-	for _, hs := range route.Handshakes {
-		if holds, err := hs.When.Holds(doc); err == nil && holds {
-			fmt.Fprintf(p.stdout, "handshake: %s; forwarded each time, never claimed\n", hs.Name)
-			return nil
+		if v != nil && v.Verify(ctx, d) == nil {
+			names = append(names, r.Name)
 		}
 	}
-	values, err := route.Rules.Extract(doc)
-	if err != nil {
-		fmt.Fprintf(p.stdout, "event key: none, %v\n", err)
-		return err
-	}
-	for _, key := range values.Keys {
-		fmt.Fprintf(p.stdout, "event key: %s\n", key)
-	}
-	if values.Guard != "" {
-		fmt.Fprintf(p.stdout, "guard: %s\n", values.Guard)
-	}
-	if len(values.Tags) > 0 {
-		fmt.Fprintf(p.stdout, "tags: %s\n", printable(strings.Join(values.Tags, " ")))
-	}
-	return nil
+	return names
 }

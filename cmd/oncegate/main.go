@@ -62,7 +62,7 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.stderr)
 	root.AddCommand(
 		p.serveCommand(), p.demoCommand(), p.checkCommand(), p.sendCommand(), p.explainCommand(), p.providersCommand(),
-		p.claimsCommand(), p.doctorCommand(), p.migrateCommand(), p.healthcheckCommand(), p.versionCommand(),
+		p.claimsCommand(), p.statsCommand(), p.pruneCommand(), p.doctorCommand(), p.migrateCommand(), p.healthcheckCommand(), p.versionCommand(),
 	)
 	return root
 }

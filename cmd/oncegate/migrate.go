@@ -49,5 +49,21 @@ func migrate(ctx context.Context, c *config.Config) (err error) {
 			err = closing
 		}
 	}()
+	if err := store.Migrate(ctx); err != nil {
+		return err
+	}
+	return migrateEvidence(ctx, c)
+}
+
+func migrateEvidence(ctx context.Context, c *config.Config) (err error) {
+	store, err := evidenceOf(c)
+	if store == nil || err != nil {
+		return err
+	}
+	defer func() {
+		if closing := store.Close(); err == nil {
+			err = closing
+		}
+	}()
 	return store.Migrate(ctx)
 }

@@ -13,7 +13,10 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"oncegate/internal/admin"
 	"oncegate/internal/config"
+	"oncegate/internal/evidence"
+	"oncegate/internal/evidence/sqlevidence"
 	"oncegate/internal/health"
 	"oncegate/internal/openstore"
 	"oncegate/internal/telemetry"
@@ -35,12 +38,16 @@ type service struct {
 	gate    *lock.Gate
 	handler *proxy.Handler
 	health  *health.Server
-	public  *http.Server
-	figures storeFigures
+	admin   *admin.Server
+	// evidence is nil where none is kept.
+	evidence *sqlevidence.Store
+	recorder *evidence.Recorder
+	public   *http.Server
+	figures  storeFigures
 	// background is replaced by a reload, and else touched by stop alone.
 	background *lock.Background
 
-	publicListener, healthListener net.Listener
+	publicListener, healthListener, adminListener net.Listener
 	// broken gets the error of a listener that ended by itself.
 	broken chan error
 	// work is what goes on beside traffic; life ends it.
@@ -64,7 +71,7 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 		}
 	}()
 	s.current.Store(c)
-	s.broken = make(chan error, 2)
+	s.broken = make(chan error, 3)
 	s.life, s.endWork = context.WithCancel(context.Background())
 
 	// Addresses first: that one is taken is the commonest mistake, and must not
@@ -81,8 +88,18 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 		}
 	}
 	undo = append(undo, s.healthListener.Close)
+	if s.adminListener == nil {
+		if s.adminListener, err = listen("admin", c.Admin); err != nil {
+			return err
+		}
+	}
+	undo = append(undo, s.adminListener.Close)
 
-	if s.tel, err = telemetry.New(ctx, telemetry.Options{Log: s.log, Version: s.version}); err != nil {
+	if err := s.openEvidence(c); err != nil {
+		return err
+	}
+	undo = append(undo, s.closeEvidence)
+	if s.tel, err = telemetry.New(ctx, telemetry.Options{Log: s.log, Version: s.version, Evidence: s.recorder.Record}); err != nil {
 		return err
 	}
 	undo = append(undo, s.export)
@@ -104,6 +121,7 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 		return err
 	}
 	s.startBackground(c)
+	s.openAdmin(c)
 	s.listenAndServe()
 	return nil
 }
@@ -117,7 +135,7 @@ func listen(field, address string) (net.Listener, error) {
 }
 
 func (s *service) openStore(ctx context.Context, c *config.Config) error {
-	backend, err := backendOf(c.Store)
+	backend, err := openBackend(c)
 	if err != nil {
 		return err
 	}
@@ -136,6 +154,7 @@ func (s *service) observe() error {
 		Owed:        func() int64 { return int64(s.gate.Owed()) },
 		StoreUp:     func() bool { return s.store.State() == openstore.Reachable },
 		Figures:     s.figures.last,
+		Dropped:     s.recorder.Dropped,
 	})
 }
 
@@ -164,6 +183,7 @@ func (s *service) listenAndServe() {
 			s.broken <- fmt.Errorf("health listener: %w", err)
 		}
 	})
+	s.serveAdmin()
 	s.public = &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: headTime,

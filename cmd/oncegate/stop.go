@@ -11,7 +11,14 @@ const (
 	lastAnswers   = time.Second     // for answers to attempts that were cut
 	lastTelemetry = 3 * time.Second // for exporting what is left
 	lastProbes    = time.Second
+	lastOperators = 2 * time.Second
+	lastEvidence  = 3 * time.Second
 )
+
+// shortly is a context for what ends soon, whatever it has done.
+func shortly(limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), limit)
+}
 
 // stop ends the service in the order in which nothing is lost: it says that it
 // is not ready, serves on for a while, takes no more connections, lets what is
@@ -39,8 +46,8 @@ func (s *service) stop() error {
 		s.log.Warn("the time to drain is over; what is left is cut", "drain_timeout", c.DrainTimeout.String())
 		err = s.closePublic()
 	}
-	err = errors.Join(err, owed, s.handler.Close())
-	err = errors.Join(err, s.closeJournal(), s.store.Close(), s.farewell())
+	err = errors.Join(err, owed, s.closeAdmin(), s.handler.Close())
+	err = errors.Join(err, s.closeEvidence(), s.closeJournal(), s.store.Close(), s.farewell())
 	s.serving.Wait()
 	if err != nil {
 		s.log.Error("stopped, and not everything ended well", "error", err)

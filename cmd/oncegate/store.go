@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
+	"oncegate/internal/atrest"
 	"oncegate/internal/config"
 	"oncegate/internal/openstore"
 	"oncegate/lock"
@@ -42,6 +43,23 @@ func backendOf(s config.Store) (backend, error) {
 		return redisBackend{store}, err
 	}
 	return nil, fmt.Errorf("store %s: stores of kind %s are not available in this version", s, s.Kind)
+}
+
+// openBackend returns the configuration's store, with what is encrypted in it.
+func openBackend(c *config.Config) (backend, error) {
+	b, err := backendOf(c.Store)
+	if err != nil || len(c.EncryptionKeys) == 0 {
+		return b, err
+	}
+	keys := make([]atrest.Key, len(c.EncryptionKeys))
+	for i, k := range c.EncryptionKeys {
+		keys[i] = atrest.Key{ID: k.ID, Secret: k.Key}
+	}
+	ring, err := atrest.NewKeyring(keys)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return atrest.Wrap(b, ring), nil
 }
 
 // pgMode is what the configuration's word means to the driver, which knows three
@@ -104,9 +122,9 @@ func withStore(ctx context.Context, c *config.Config, do func(context.Context, b
 			return fmt.Errorf("%w: %w; serve makes the file when it first runs, in the folder that state_dir names", lock.ErrUnavailable, err)
 		}
 	}
-	looking := c.Store
-	looking.Migrate = "never"
-	store, err := backendOf(looking)
+	looking := *c
+	looking.Store.Migrate = "never"
+	store, err := openBackend(&looking)
 	if err != nil {
 		return err
 	}
@@ -115,10 +133,5 @@ func withStore(ctx context.Context, c *config.Config, do func(context.Context, b
 			err = closing
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, commandTime)
-	defer cancel()
 	return do(ctx, store)
 }
-
-// commandTime bounds what a command asks of the store.
-const commandTime = 30 * time.Second

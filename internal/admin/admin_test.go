@@ -43,7 +43,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	store := memlock.New()
-	ev, err := sqlevidence.SQLite(filepath.Join(t.TempDir(), "evidence.db"))
+	ev, err := sqlevidence.SQLite(filepath.Join(t.TempDir(), "evidence.db"), sqlevidence.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

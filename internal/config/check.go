@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ func (l *loader) checkTop() {
 	between(l, "max_in_hand_bytes", l.top.MaxInHandBytes, 1<<10, 1<<40)
 	l.checkPolicy("", l.top.policy)
 }
+
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$")
 
 const (
 	day = 24 * time.Hour
@@ -59,6 +62,11 @@ func (l *loader) checkPolicy(prefix string, p policy) {
 	between(l, prefix+"upstream_timeout", p.UpstreamTimeout, time.Millisecond, day)
 	between(l, prefix+"max_body", p.MaxBody, 1, maxMaxBody)
 	between(l, prefix+"max_answer", p.MaxAnswer, 0, maxMaxAnswer)
+	for i, name := range p.Redact {
+		if !headerName.MatchString(name) {
+			l.fault(item(prefix+"redact", i), "must be the name of a header")
+		}
+	}
 	l.unknownStatuses(prefix+"unknown_statuses", p.UnknownStatuses)
 }
 

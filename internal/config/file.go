@@ -81,8 +81,10 @@ type policy struct {
 	Attempts *int `yaml:"attempts" env:"ATTEMPTS"`
 	// Answers after which the outcome is unknown: statuses and classes, as in [5xx, -503]; a minus takes one out again.
 	UnknownStatuses []string `yaml:"unknown_statuses" env:"UNKNOWN_STATUSES"`
-	// What is kept of requests: none; unsettled (the whole request, until its claim is done); headers; full. `on_unknown: hold` makes it unsettled.
+	// What is kept of requests: none; unsettled (the whole request, until its claim is done); headers (the same, and then all but the body); full (for as long as the claim). `on_unknown: hold` makes it unsettled.
 	Record *string `yaml:"record" env:"RECORD"`
+	// Headers that a kept request loses when its claim is done, beside Authorization, Proxy-Authorization and Cookie.
+	Redact []string `yaml:"redact" env:"REDACT"`
 	// How long a duplicate waits for the attempt that is running. The default is 80 % of `patience`, and 4s where that is not known.
 	Wait *time.Duration `yaml:"wait" env:"WAIT"`
 	// How long a settled claim is kept after its last change. It must be longer than the sender retries.

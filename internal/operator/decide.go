@@ -69,12 +69,42 @@ func (d *Desk) Decide(ctx context.Context, decision Decision) ([]Outcome, error)
 			words[i].Answer = &lock.Answer{Status: decision.Status, Body: decision.Body}
 		}
 	}
-	told := lock.Decide(ctx, d.Store, words)
-	outcomes := make([]Outcome, len(told))
-	for i := range told {
-		outcomes[i] = d.outcome(ctx, verb, &decision, &words[i], &told[i])
+	outcomes := make([]Outcome, len(words))
+	if verb == lock.VerbRerun {
+		for i := range words {
+			outcomes[i] = d.forwardable(ctx, &words[i])
+		}
+	}
+	var said []lock.Word
+	var of []int
+	for i := range words {
+		if outcomes[i].Code == "" {
+			said, of = append(said, words[i]), append(of, i)
+		}
+	}
+	for i, told := range lock.Decide(ctx, d.Store, said) {
+		outcomes[of[i]] = d.outcome(ctx, verb, &decision, &said[i], &told)
 	}
 	return outcomes, nil
+}
+
+// forwardable sees, before anything is changed, whether the kept request can be
+// forwarded. Whether there is one, and all else, is for the decision to find.
+func (d *Desk) forwardable(ctx context.Context, w *lock.Word) Outcome {
+	o := Outcome{Scope: w.Key.Scope, Digest: w.Key.Digest}
+	records, err := d.Store.Read(ctx, []lock.Key{w.Key})
+	if err == nil && records[0].Request != nil {
+		var request []byte
+		if request, err = lock.Unseal(records[0].Request); err == nil {
+			if err = d.Forwardable(w.Key.Scope, request); err != nil {
+				err = fmt.Errorf("rerun: %w: %w", lock.ErrRefused, err)
+			}
+		}
+	}
+	if err != nil {
+		o.Code, o.Error = codeOf(err), err.Error()
+	}
+	return o
 }
 
 // check completes a decision, and finds what is wrong with it.

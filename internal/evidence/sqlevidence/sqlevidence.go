@@ -1,7 +1,8 @@
 // Package sqlevidence keeps evidence in a table: in an SQLite file of its own,
 // in PostgreSQL, or in MariaDB and MySQL.
 //
-//	s := sqlevidence.SQLite("/var/lib/oncegate/evidence.db")
+//	s, err := sqlevidence.SQLite("/var/lib/oncegate/evidence.db", sqlevidence.Options{})
+//	if err != nil { ... }
 //	defer s.Close()
 //
 // Evidence is written behind, and its loss loses no event. So it has
@@ -34,25 +35,32 @@ import (
 	"oncegate/lock"
 )
 
+// Options are the choices one has.
+type Options struct {
+	// NoMigrate makes neither file nor table: Migrate then must have been called.
+	NoMigrate bool
+}
+
 // A Store keeps evidence in a table.
 type Store struct {
+	options Options
 	db      *sql.DB
 	dialect dialect
-	before  func() error // opening
-	ready   atomic.Bool  // the table is there
+	file    string      // SQLite's; else empty
+	ready   atomic.Bool // the table is there
 	making  chan struct{}
 }
 
-func newStore(db *sql.DB, d dialect, connections int) *Store {
-	db.SetMaxOpenConns(connections)
+func newStore(db *sql.DB, d dialect, o Options) *Store {
+	db.SetMaxOpenConns(2)
 	db.SetMaxIdleConns(1)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return &Store{db: db, dialect: d, before: func() error { return nil }, making: make(chan struct{}, 1)}
+	return &Store{options: o, db: db, dialect: d, making: make(chan struct{}, 1)}
 }
 
 // SQLite keeps evidence in the file at path, which is made where there is none,
 // readable by its owner alone.
-func SQLite(path string) (*Store, error) {
+func SQLite(path string, o Options) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
@@ -63,22 +71,29 @@ func SQLite(path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
-	s := newStore(sql.OpenDB(connector), sqliteDialect, 2)
-	s.before = func() error {
-		if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(abs, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return err
-		}
-		return f.Close()
-	}
+	s := newStore(sql.OpenDB(connector), sqliteDialect, o)
+	s.file = abs
 	return s, nil
 }
 
+// makeFile makes SQLite's file, where there is none.
+func (s *Store) makeFile(allowed bool) error {
+	if !allowed {
+		_, err := os.Stat(s.file)
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // Postgres keeps evidence beside the claims.
-func Postgres(text, schema string) (*Store, error) {
+func Postgres(text, schema string, o Options) (*Store, error) {
 	pool, err := pgxpool.ParseConfig(text) // which takes the pool's parameters out
 	if err != nil {
 		return nil, errors.New("evidence: the url of PostgreSQL can't be read") // the library's words may hold the password
@@ -95,21 +110,23 @@ func Postgres(text, schema string) (*Store, error) {
 	if schema != "" {
 		d.table = pgx.Identifier{schema, d.table}.Sanitize()
 	}
-	return newStore(stdlib.OpenDB(*config), d, 2), nil
+	return newStore(stdlib.OpenDB(*config), d, o), nil
 }
 
 // MySQL keeps evidence in the database that the connector leads to.
-func MySQL(c driver.Connector) *Store { return newStore(sql.OpenDB(c), mysqlDialect, 2) }
+func MySQL(c driver.Connector, o Options) *Store { return newStore(sql.OpenDB(c), mysqlDialect, o) }
 
 // Close implements evidence.Store.
 func (s *Store) Close() error { return s.db.Close() }
 
-// Migrate makes the table.
-func (s *Store) Migrate(ctx context.Context) error { return s.makeReady(ctx) }
+// Migrate makes the table where it is missing, whatever Options say.
+func (s *Store) Migrate(ctx context.Context) error { return s.prepare(ctx, true) }
 
-// makeReady makes the table where it is missing. Any number of processes may do
-// so at once.
-func (s *Store) makeReady(ctx context.Context) error {
+func (s *Store) makeReady(ctx context.Context) error { return s.prepare(ctx, !s.options.NoMigrate) }
+
+// prepare sees to it that the table is there. Any number of processes may do so
+// at once.
+func (s *Store) prepare(ctx context.Context, allowed bool) error {
 	if s.ready.Load() {
 		return nil
 	}
@@ -122,11 +139,16 @@ func (s *Store) makeReady(ctx context.Context) error {
 	if s.ready.Load() {
 		return nil
 	}
-	if err := s.before(); err != nil {
-		return failed("open", err)
+	if s.file != "" {
+		if err := s.makeFile(allowed); err != nil {
+			return failed("open", err)
+		}
 	}
 	// Looked for first: who may not make tables may still use this one.
 	if _, err := s.db.ExecContext(ctx, s.dialect.text(`SELECT 1 FROM @ WHERE namespace = ''`)); err != nil {
+		if !allowed {
+			return failed("look for the table; `oncegate migrate` makes it", err)
+		}
 		for _, statement := range s.dialect.tables {
 			if _, err := s.db.ExecContext(ctx, s.dialect.text(statement)); err != nil {
 				return failed("make the table", err)

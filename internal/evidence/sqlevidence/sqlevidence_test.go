@@ -26,19 +26,21 @@ func TestStores(t *testing.T) {
 	kinds := map[string]func(t *testing.T) func() *sqlevidence.Store{
 		"sqlite": func(t *testing.T) func() *sqlevidence.Store {
 			path := filepath.Join(t.TempDir(), "deep", "evidence.db")
-			return func() *sqlevidence.Store { return must(t)(sqlevidence.SQLite(path)) }
+			return func() *sqlevidence.Store { return must(t)(sqlevidence.SQLite(path, sqlevidence.Options{})) }
 		},
 		"postgres": func(t *testing.T) func() *sqlevidence.Store {
 			server := servers.Postgres(t)
 			database := server.Database(t)
-			return func() *sqlevidence.Store { return must(t)(sqlevidence.Postgres(server.URL(database), "")) }
+			return func() *sqlevidence.Store {
+				return must(t)(sqlevidence.Postgres(server.URL(database), "", sqlevidence.Options{}))
+			}
 		},
 		"mariadb": func(t *testing.T) func() *sqlevidence.Store {
 			server := servers.MariaDB(t)
 			database := server.Database(t)
 			return func() *sqlevidence.Store {
 				c, err := mysqllock.Connector(mysqllock.Options{URL: server.URL(database)})
-				return must(t)(sqlevidence.MySQL(c), err)
+				return must(t)(sqlevidence.MySQL(c, sqlevidence.Options{}), err)
 			}
 		},
 	}
