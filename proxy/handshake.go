@@ -8,12 +8,12 @@ import (
 
 // handshake reports whether a verified delivery is one of the provider's
 // handshakes, which reach the app each time and are never claimed.
-func (p *passage) handshake() bool { return p.matchesHandshake(false) }
+func (p *passage) handshake() bool { return p.handshakeName(false) != "" }
 
 // unsignedHandshake reports whether it is one of those that may come without a
 // signature: only those that the route names, in exactly that shape.
 func (p *passage) unsignedHandshake() bool {
-	return p.r.mayBeUnsigned(p.req.Method) && p.matchesHandshake(true)
+	return p.r.mayBeUnsigned(p.req.Method) && p.handshakeName(true) != ""
 }
 
 // mayBeUnsigned reports whether a handshake with this method may come without a
@@ -24,15 +24,17 @@ func (r *route) mayBeUnsigned(method string) bool {
 	})
 }
 
-func (p *passage) matchesHandshake(unsigned bool) bool {
+// handshakeName returns the name of the handshake whose shape the delivery has;
+// empty: none.
+func (p *passage) handshakeName(unsigned bool) string {
 	for _, hs := range p.r.Handshakes {
 		if unsigned && !hs.Unsigned || !slices.Contains(hs.Methods, p.req.Method) {
 			continue
 		}
 		// What can't be read in one certain way has not this exact shape.
 		if holds, err := hs.When.Holds(p.doc); err == nil && holds {
-			return true
+			return hs.Name
 		}
 	}
-	return false
+	return ""
 }
