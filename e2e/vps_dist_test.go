@@ -20,16 +20,16 @@ import (
 	"oncegate/internal/testenv"
 )
 
-// dist copies the tree to a place of its own, runs `make dist` there, and returns
+// dist copies a tree to a place of its own, runs `make dist` there, and returns
 // the folder that holds what it built.
-func dist(t *testing.T, version, arches string) string {
+func dist(t *testing.T, from, version, arches string) string {
 	t.Helper()
-	tree := testenv.Dir(t)
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	copyTree(t, root, tree)
+	tree := testenv.Dir(t)
+	copyTree(t, from, tree)
 	// What writes the SBOM is built once for all trees.
 	run(t, exec.Command("make", "-C", root, "bin/tools/.sbom"))
 	run(t, exec.Command("cp", "-r", root+"/bin", tree))
@@ -87,7 +87,7 @@ func copyTree(t *testing.T, from, to string) {
 
 // TestDist builds what is released, twice and in two places.
 func TestDist(t *testing.T) {
-	dir := dist(t, "1.2.3", "amd64 arm64")
+	dir := dist(t, "..", "1.2.3", "amd64 arm64")
 
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		t.Run("static binary for "+arch, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestDist(t *testing.T) {
 	})
 	t.Run("checksums of all", func(t *testing.T) { checkSums(t, dir) })
 	t.Run("the same bytes in another place", func(t *testing.T) {
-		again, err := os.ReadFile(dist(t, "1.2.3", "amd64 arm64") + "/SHA256SUMS")
+		again, err := os.ReadFile(dist(t, filepath.Dir(dir), "1.2.3", "amd64 arm64") + "/SHA256SUMS")
 		if err != nil {
 			t.Fatal(err)
 		}

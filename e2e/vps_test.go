@@ -22,7 +22,7 @@ import (
 // TestVPS tries on a server of its own, with systemd as its first process, what a
 // shop's owner does on his: the package's whole life, and the guide.
 func TestVPS(t *testing.T) {
-	first, next := dist(t, "1.0.0", runtime.GOARCH), dist(t, "1.1.0", runtime.GOARCH)
+	first, next := dist(t, "..", "1.0.0", runtime.GOARCH), dist(t, "..", "1.1.0", runtime.GOARCH)
 	t.Run("package", func(t *testing.T) { packageLife(t, first, next) })
 	t.Run("guide", func(t *testing.T) { followGuide(t, next) })
 }
