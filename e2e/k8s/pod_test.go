@@ -1,9 +1,7 @@
 package k8s
 
 import (
-	"bufio"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,12 +27,14 @@ type pod struct {
 	pause *testenv.Process
 	files string // the image's
 	hosts string // lines of /etc/hosts beside localhost's
+	// volumes are what is mounted that can change, by the volume's name.
+	volumes map[string]*volume
 }
 
 // newPod makes a pod without containers.
 func newPod(t *testing.T) *pod {
 	t.Helper()
-	p := &pod{files: testenv.Dir(t)}
+	p := &pod{files: testenv.Dir(t), volumes: map[string]*volume{}}
 	if err := os.Chmod(p.files, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -218,9 +215,11 @@ func (p *pod) volume(t *testing.T, m *Manifests, spec *corev1.PodSpec, name stri
 		if c == nil {
 			t.Fatalf("no ConfigMap %s among %q", v.ConfigMap.Name, m.configMaps())
 		}
-		return newVolume(t, c.Data).dir
+		p.volumes[name] = newVolume(t, c.Data)
+		return p.volumes[name].dir
 	case v.Secret != nil && v.Secret.SecretName == "oncegate":
-		return newVolume(t, secret).dir
+		p.volumes[name] = newVolume(t, secret)
+		return p.volumes[name].dir
 	case v.EmptyDir != nil || v.PersistentVolumeClaim != nil:
 		dir := testenv.Dir(t)
 		if err := os.Chown(dir, user, user); err != nil { // what mode 0777, or fsGroup, come to
@@ -231,83 +230,4 @@ func (p *pod) volume(t *testing.T, m *Manifests, spec *corev1.PodSpec, name stri
 		t.Fatalf("the tests know no volume like %s", name)
 		return ""
 	}
-}
-
-// probe asks as kubelet does.
-func (p *pod) probe(probe *corev1.Probe) error {
-	if probe == nil || probe.HTTPGet == nil {
-		return errors.New("there is no such probe")
-	}
-	response, err := p.client().Get(fmt.Sprintf("http://127.0.0.1:%d%s", probe.HTTPGet.Port.IntValue(), probe.HTTPGet.Path))
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s", probe.HTTPGet.Path, response.Status)
-	}
-	return nil
-}
-
-// listening returns the ports of the pod that others can reach, in order.
-func (p *pod) listening(t *testing.T) (ports []int) {
-	t.Helper()
-	for _, table := range []string{"tcp", "tcp6"} {
-		f, err := os.Open(fmt.Sprintf("/proc/%d/net/%s", p.pause.Pid(), table))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			fields := strings.Fields(lines.Text())
-			if fields[3] != "0A" { // LISTEN
-				continue
-			}
-			host, port, _ := strings.Cut(fields[1], ":")
-			address, err := hex.DecodeString(host)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n, err := strconv.ParseUint(port, 16, 16)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if slices.Max(address) == 0 { // any address
-				ports = append(ports, int(n))
-			}
-		}
-	}
-	slices.Sort(ports)
-	return ports
-}
-
-// imageEnv returns the variables that the Dockerfile sets; TestImage holds the
-// image to them.
-func imageEnv(t *testing.T) (env []string) {
-	t.Helper()
-	text, err := os.ReadFile(root + "/Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, found := strings.Cut(string(text), "\nENV ")
-	if !found {
-		t.Fatal("the Dockerfile sets no variables")
-	}
-	for _, pair := range regexp.MustCompile(`([A-Z_]+=\S+)( \\\n\s*|\n)`).FindAllStringSubmatch(after, -1) {
-		env = append(env, pair[1])
-		if pair[2] == "\n" {
-			break
-		}
-	}
-	return env
-}
-
-// static returns oncegate's command as the image has it: without libraries.
-func static(t *testing.T) string {
-	t.Helper()
-	path, err := builtOnce()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
