@@ -23,6 +23,7 @@ func main() {
 
 // run does what the arguments ask for, and returns the exit code; see exits.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	silenceRedis()
 	p := &program{env: env, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := p.root()
 	root.SetArgs(args)

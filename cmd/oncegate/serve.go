@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"oncegate/internal/config"
@@ -67,6 +68,7 @@ func (p *program) serve(ctx context.Context, o config.Options) error {
 	s := &service{version: thisBuild().Version}
 	s.level.Set(level)
 	s.log = telemetry.NewLogger(p.stdout, &s.level)
+	redis.SetLogger(redisLog{s.log})
 	limitMemory(p.env, s.log)
 	if err := s.start(ctx, c); err != nil {
 		return err
