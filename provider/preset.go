@@ -129,4 +129,9 @@ type Sample struct {
 	// changes; Key is the event key of both.
 	Retry string `yaml:"retry"`
 	Key   string `yaml:"key"`
+	// Rename is the text in it that makes it this event and no other, where that
+	// is not the last part of the key. RenameBase64 says that it stands in base64,
+	// at a place and of a length that three bytes divide.
+	Rename       string `yaml:"rename"`
+	RenameBase64 bool   `yaml:"rename_base64"`
 }

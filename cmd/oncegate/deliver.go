@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"oncegate/internal/delivery"
+	"oncegate/verify"
 )
 
 // An answer is what became of one delivery that was sent.
@@ -54,6 +56,27 @@ func deliver(ctx context.Context, client *http.Client, target *url.URL, d *deliv
 	a = answer{status: response.StatusCode, result: word(response.Header.Get("Oncegate-Result"))}
 	sum.Sum(a.body[:0])
 	return a
+}
+
+// printDelivery prints a delivery as it would be sent. Where it can't be signed it is
+// printed all the same, and that is said beside it.
+func (p *program) printDelivery(s *sampler) error {
+	d, err := s.signed(0, time.Now())
+	if errors.Is(err, verify.ErrCannotSign) {
+		fmt.Fprintf(p.stderr, "not signed: %s\n", whyUnsigned(s.route.Preset))
+		d, err = s.first, nil
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "%s %s HTTP/1.1\r\nHost: %s\r\n", d.Method, d.Target, d.Host)
+	for _, name := range sortedKeys(d.Header) {
+		for _, value := range d.Header[name] {
+			fmt.Fprintf(p.stdout, "%s: %s\r\n", name, value)
+		}
+	}
+	_, err = fmt.Fprintf(p.stdout, "Content-Length: %d\r\n\r\n%s", len(d.Body), d.Body)
+	return err
 }
 
 // word keeps what a stranger's header may do to a terminal out of it.

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"oncegate/internal/config"
 	"oncegate/internal/delivery"
 	"oncegate/keyextract"
+	"oncegate/provider"
 	"oncegate/verify"
 )
 
@@ -21,7 +24,8 @@ type sampler struct {
 	// first and again are the event's first delivery and a later one, which
 	// some providers write differently.
 	first, again *delivery.Delivery
-	key          string
+	key          string // empty where the route reads none
+	unsigned     bool   // as it is, without a signature
 }
 
 // newSampler makes the preset's sample into an event of its own: with a new ID,
@@ -40,27 +44,49 @@ func newSampler(route *config.Route, target *url.URL, id string) (*sampler, erro
 	if err != nil {
 		return nil, fmt.Errorf("the sample has no event key for route %s: %w", route.Name, err)
 	}
-	last, number := lastPart(old)
-	switch {
-	case id == "":
-		id = likeThis(last)
-	case number && strings.Trim(id, "0123456789") != "":
-		return nil, &usageError{errors.New("--event: this provider's IDs are numbers")}
-	case strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }):
-		return nil, &usageError{errors.New("--event: must be visible ASCII without quotes and backslashes")}
+	from, to, err := renaming(&sample, old, id)
+	if err != nil {
+		return nil, err
 	}
 	again := sample.Body
 	if sample.Retry != "" {
 		again = sample.Retry
 	}
-	rename(s.first, last, id)
+	rename(s.first, from, to)
 	s.again = deliveryOf(sample.Method, &at, sample.Header, again)
-	rename(s.again, last, id)
+	rename(s.again, from, to)
 	if s.key, err = s.keyOf(s.first); err != nil {
 		return nil, fmt.Errorf("the sample has no event key: %w", err)
 	}
 	return s, nil
 }
+
+// renaming says which text of a sample makes it its event, and what to put in its
+// place: the ID that is given, or a new one.
+func renaming(sample *provider.Sample, key, id string) (from, to string, err error) {
+	from, number := lastPart(key)
+	if sample.Rename != "" {
+		from, number = sample.Rename, strings.Trim(sample.Rename, "0123456789") == ""
+	}
+	switch {
+	case id == "":
+		id = likeThis(from)
+	case number && strings.Trim(id, "0123456789") != "":
+		return "", "", &usageError{errors.New("--event: this provider's IDs are numbers")}
+	case strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }):
+		return "", "", &usageError{errors.New("--event: must be visible ASCII without quotes and backslashes")}
+	}
+	if !sample.RenameBase64 {
+		return from, id, nil
+	}
+	if len(id)%3 != 0 || strings.Trim(id, alphanumeric) != "" {
+		return "", "", &usageError{errors.New("--event: must be of 3, 6, 9 or so letters and digits, as it goes into base64 here")}
+	}
+	coded := base64.StdEncoding.EncodeToString
+	return coded([]byte(from)), coded([]byte(id)), nil
+}
+
+const alphanumeric = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func deliveryOf(method string, target *url.URL, header map[string]string, body string) *delivery.Delivery {
 	d := &delivery.Delivery{Method: method, Target: target.RequestURI(), Host: target.Host, Header: http.Header{}, Body: []byte(body)}
@@ -76,26 +102,35 @@ func (s *sampler) signed(n int, now time.Time) (*delivery.Delivery, error) {
 	if n > 0 {
 		d = s.again
 	}
-	if s.route.Verifier == nil {
+	if s.route.Verifier == nil || s.unsigned {
 		return d, nil
 	}
 	done, err := s.route.Verifier.Complete(d, now)
 	if errors.Is(err, verify.ErrCannotSign) {
-		return nil, fmt.Errorf("route %s can't be sent to: its provider signs with a private key, or signs elsewhere: %w", s.route.Name, err)
+		return nil, fmt.Errorf("route %s: %s; --unsigned sends the sample without a signature, and --dry-run prints it: %w", s.route.Name, whyUnsigned(s.route.Preset), err)
 	}
 	return done, err
 }
 
+// whyUnsigned says why a provider's sample can't be signed.
+func whyUnsigned(p *provider.Preset) string {
+	if slices.ContainsFunc(p.Verify, keysElsewhere) {
+		return p.Title + " signs with a private key that nobody else holds, and oncegate fetches the public one from there"
+	}
+	return "no signing key is held: the secret is a public key, or another verifier's; give a test route a private key in PEM"
+}
+
+func keysElsewhere(s verify.Spec) bool {
+	return s.Keys != nil || slices.ContainsFunc(s.Any, keysElsewhere)
+}
+
 func (s *sampler) keyOf(d *delivery.Delivery) (string, error) {
 	if s.route.Rules == nil {
-		return "", errors.New("the route reads no event key")
+		return "", nil
 	}
 	values, err := s.route.Rules.Extract(keyextract.Parse(d))
-	if err != nil {
+	if err != nil || len(values.Keys) == 0 {
 		return "", err
-	}
-	if len(values.Keys) == 0 {
-		return "", errors.New("the sample holds no event")
 	}
 	return values.Keys[0], nil
 }

@@ -27,6 +27,7 @@ type sendFlags struct {
 	url, route, provider, event string
 	count, parallel             int
 	timeout                     time.Duration
+	unsigned, dryRun            bool
 }
 
 func (p *program) sendCommand() *cobra.Command {
@@ -42,6 +43,11 @@ one. Without --url it sends to the route, where this configuration listens.
   oncegate send --route stripe --count 20 --parallel 20
   STRIPE_WEBHOOK_SECRET=whsec_... oncegate send --provider stripe --url http://127.0.0.1:8000/stripe/webhook
 
+With --dry-run it sends nothing and prints the first delivery as a raw request,
+which explain reads. Samples of providers that sign with a private key of their
+own (PayPal, Amazon SNS, Plaid, Pub/Sub) can't be signed; --unsigned sends them
+as they are, and an enforced route refuses them.
+
 It ends with 0 where every delivery was answered 2xx.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.send(cmd.Context(), &flags) },
@@ -54,6 +60,8 @@ It ends with 0 where every delivery was answered 2xx.`,
 	cmd.Flags().IntVarP(&flags.count, "count", "n", 1, "how many deliveries of the event are sent")
 	cmd.Flags().IntVar(&flags.parallel, "parallel", 1, "how many of them at a time")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "how long one delivery waits for its answer")
+	cmd.Flags().BoolVar(&flags.unsigned, "unsigned", false, "send without a signature")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "send nothing; print the first delivery")
 	return cmd
 }
 
@@ -78,6 +86,10 @@ func (p *program) send(ctx context.Context, flags *sendFlags) error {
 	s, err := newSampler(route, target, flags.event)
 	if err != nil {
 		return err
+	}
+	s.unsigned = flags.unsigned
+	if flags.dryRun {
+		return p.printDelivery(s)
 	}
 	answers, err := sendAll(ctx, s, target, flags)
 	if err != nil {
@@ -167,7 +179,11 @@ func sendAll(ctx context.Context, s *sampler, target *url.URL, flags *sendFlags)
 
 // printAnswers prints how many answers there were of each kind.
 func (p *program) printAnswers(key string, target *url.URL, answers []answer) error {
-	fmt.Fprintf(p.stdout, "%s of event %s to %s\n\n", countDeliveries(len(answers)), key, target.Redacted())
+	of := "event " + key
+	if key == "" {
+		of = "the sample, in which the route reads no event key,"
+	}
+	fmt.Fprintf(p.stdout, "%s of %s to %s\n\n", countDeliveries(len(answers)), of, target.Redacted())
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "DELIVERIES\tSTATUS\tRESULT\tSLOWEST")
 	failed := 0

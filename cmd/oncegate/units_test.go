@@ -1,14 +1,10 @@
 package main
 
 import (
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
-
-	"oncegate/internal/config"
 )
 
 func TestCgroupMemory(t *testing.T) {
@@ -67,45 +63,6 @@ func TestLastPart(t *testing.T) {
 	}
 	if got, number := lastPart("x/#12"); got != "12" || !number {
 		t.Errorf("number: %s, %v", got, number)
-	}
-}
-
-// A sample becomes another event each time, and what is signed passes the
-// route's own verification, retries too.
-func TestSampler(t *testing.T) {
-	const whsec = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	for _, name := range []string{"stripe", "github", "standard-webhooks", "svix", "shopify"} {
-		env := []string{strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_WEBHOOK_SECRET=" + whsec, "HOME=" + t.TempDir()}
-		c, err := config.Load(config.Options{Env: env, Flags: config.Flags{
-			Upstream: "http://127.0.0.1:1", Routes: []string{name + "=/hook"},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		target := &url.URL{Scheme: "http", Host: "shop.example", Path: "/hook"}
-		keys := map[string]bool{}
-		for range 2 {
-			s, err := newSampler(c.Routes[0], target, "")
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			keys[s.key] = true
-			for n := range 3 {
-				d, err := s.signed(n, time.Now())
-				if err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				if err := c.Routes[0].Verifier.Verify(t.Context(), d); err != nil {
-					t.Errorf("%s, delivery %d: %v", name, n, err)
-				}
-				if key, err := s.keyOf(d); err != nil || key != s.key {
-					t.Errorf("%s, delivery %d: key %s, %v", name, n, key, err)
-				}
-			}
-		}
-		if len(keys) != 2 {
-			t.Errorf("%s: two events have one key: %v", name, keys)
-		}
 	}
 }
 
