@@ -3,6 +3,8 @@ package proxy
 import (
 	"net/http"
 	"strings"
+
+	"oncegate/internal/telemetry"
 )
 
 // retryHeaders are those in which providers say which try a delivery is, and
@@ -21,6 +23,8 @@ const maxRetryValue = 64
 func (p *passage) facts() {
 	p.out.Remote = remote(p.t.config.TrustedProxies, p.req)
 	p.out.Retry = retries(p.req.Header)
+	attempted := p.out.Result == telemetry.ResultFresh || p.out.Result == telemetry.ResultFailed
+	p.out.Slow = attempted && p.r.Patience > 0 && p.out.Total > p.r.Patience
 }
 
 // retries returns what the sender says of which try this is; empty for most.

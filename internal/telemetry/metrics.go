@@ -14,6 +14,7 @@ type instruments struct {
 	deliveries   metric.Int64Counter
 	duplicates   metric.Int64Counter
 	differing    metric.Int64Counter
+	slow         metric.Int64Counter
 	repeats      metric.Int64Counter
 	duplicateAge metric.Float64Histogram
 	waits        metric.Float64Histogram
@@ -79,6 +80,7 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 		duplicates:   m.counter("oncegate.duplicates", "{delivery}", "Deliveries of an event that had been seen before."),
 		differing:    m.counter("oncegate.differing_payloads", "{delivery}", "Deliveries whose payload was another than the one the claim was begun with."),
 		repeats:      m.counter("oncegate.batch.repeats", "{event}", "Events of batches that were done and reached the app again, beside new ones."),
+		slow:         m.counter("oncegate.slow_answers", "{answer}", "Answers to attempts that came when the sender had stopped waiting, so that a duplicate is to be expected."),
 		duplicateAge: m.seconds("oncegate.duplicate.age", age, "Time from the first delivery of an event to a duplicate of it."),
 		waits:        m.seconds("oncegate.wait.duration", wait, "Time a delivery waited for another's attempt, by the result word it ended with."),
 		claims:       m.seconds("oncegate.claim.duration", store, "Time to begin or read a claim."),
@@ -126,7 +128,7 @@ func (t *Telemetry) SetRoutes(passing Upstream, routes []Route) {
 		for _, word := range Results() {
 			t.deliveries.Add(ctx, 0, l.outcome.get(outcomeKey{name, word}).add...)
 		}
-		for _, c := range []metric.Int64Counter{t.duplicates, t.differing, t.repeats} {
+		for _, c := range []metric.Int64Counter{t.duplicates, t.differing, t.repeats, t.slow} {
 			c.Add(ctx, 0, l.route.get(name).add...)
 		}
 	}

@@ -155,6 +155,7 @@ oncegate_possible_second_runs_total{scope=}
 oncegate_purged_total
 oncegate_renewals_total{scope=}
 oncegate_settle_duration_seconds_count{route=}
+oncegate_slow_answers_total{route=}
 oncegate_store_errors_total
 oncegate_store_trip_duration_seconds_count{op=}
 oncegate_store_trip_records_count{op=}

@@ -55,6 +55,9 @@ type Outcome struct {
 	// Repeats is how many events of a batch were done and reached the app again,
 	// beside new ones; LeftOut is how many did not, since the route splits batches.
 	Repeats, LeftOut int
+	// Slow says that the attempt's answer came when its sender had stopped waiting
+	// for it, so that a duplicate is to be expected.
+	Slow bool
 	// Stub says that the replayed answer had lost its body.
 	Stub bool
 	// How long the delivery waited for another's attempt, and how long the
@@ -100,6 +103,9 @@ func (t *Telemetry) count(ctx context.Context, o *Outcome) {
 	}
 	if o.Repeats > 0 {
 		t.repeats.Add(ctx, int64(o.Repeats), one.add...)
+	}
+	if o.Slow {
+		t.slow.Add(ctx, 1, one.add...)
 	}
 	if o.Waited > 0 {
 		t.waits.Record(ctx, o.Waited.Seconds(), both.record...)
@@ -189,6 +195,7 @@ func (t *Telemetry) print(ctx context.Context, o *Outcome, span trace.SpanContex
 	flag("differs", o.Differs)
 	number("repeats", o.Repeats)
 	number("left_out", o.LeftOut)
+	flag("slow", o.Slow)
 	flag("stub", o.Stub)
 	took("total_us", o.Total)
 	took("waited_us", o.Waited)
