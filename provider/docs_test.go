@@ -10,10 +10,14 @@ import (
 	"oncegate/keyextract"
 )
 
-const page = "../docs/providers.md"
-
-// TestPage holds the list in docs/providers.md to the presets.
+// TestPage holds the lists in docs/providers.md and README.md to the presets.
 func TestPage(t *testing.T) {
+	holdPage(t, "../docs/providers.md", list(all(t)))
+	holdPage(t, "../README.md", shortList(all(t)))
+}
+
+func holdPage(t *testing.T, page, want string) {
+	t.Helper()
 	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -22,15 +26,14 @@ func TestPage(t *testing.T) {
 	before, rest, found := strings.Cut(string(data), begin)
 	old, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		t.Fatal("there is no place for the list")
+		t.Fatalf("%s has no place for the list", page)
 	}
-	want := list(all(t))
 	if *update {
 		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if old != want {
-		t.Error("the list differs from the presets; run go test ./provider -run TestPage -update")
+		t.Errorf("the list in %s differs from the presets; run go test ./provider -run TestPage -update", page)
 	}
 }
 
@@ -38,11 +41,7 @@ func list(presets []*Preset) string {
 	var b strings.Builder
 	b.WriteString("| provider | name | key | retries for | proven by |\n|---|---|---|---|---|\n")
 	for _, p := range presets {
-		var parts []string
-		for _, part := range p.Key {
-			parts = append(parts, "`"+place(part)+"`")
-		}
-		key := strings.Join(parts, ", ")
+		key := keyParts(p)
 		if key != "" && !p.KeySigned {
 			key += " (unsigned)"
 		}
@@ -50,13 +49,46 @@ func list(presets []*Preset) string {
 		if p.Mode == "observe" {
 			title += " (observed)"
 		}
-		retries := "never"
-		if !p.Retries.Never {
-			retries = duration(p.Retries.For)
-		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", title, p.Name, dash(key), retries, dash(p.Oracle))
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", title, p.Name, dash(key), retriesFor(p), dash(p.Oracle))
 	}
 	return b.String()
+}
+
+// shortList is the list as README.md has it.
+func shortList(presets []*Preset) string {
+	var b strings.Builder
+	b.WriteString("\n| `provider:` | event key | signed | retries for | proven against |\n|---|---|---|---|---|\n")
+	for _, p := range presets {
+		key, signed := keyParts(p), "no"
+		switch {
+		case p.Mode == "observe":
+			key, signed = "observed only", "-"
+		case p.KeySigned:
+			signed = "yes"
+		}
+		if p.Each != "" && p.Mode != "observe" {
+			key += ", of each item"
+		}
+		proof, _, _ := strings.Cut(p.Oracle, ",")
+		fmt.Fprintf(&b, "| [`%s`](%s) | %s | %s | %s | %s |\n", p.Name, p.Docs, key, signed, retriesFor(p), dash(proof))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func keyParts(p *Preset) string {
+	var parts []string
+	for _, part := range p.Key {
+		parts = append(parts, "`"+place(part)+"`")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func retriesFor(p *Preset) string {
+	if p.Retries.Never {
+		return "never"
+	}
+	return duration(p.Retries.For)
 }
 
 func dash(s string) string {
