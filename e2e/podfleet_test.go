@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"oncegate/e2e/harness"
 	"oncegate/internal/testenv"
 	"oncegate/lock"
 	"oncegate/lock/pglock"
@@ -150,6 +151,29 @@ func (f *fleet) connect(t *testing.T) {
 		})
 	}
 	connecting.Wait()
+}
+
+// What docs/kubernetes.md reckons with for one pod, as its command runs.
+func TestPodConnections(t *testing.T) {
+	const atMost = 4 + 1 + 2 // for claims, for notifications, for evidence
+	server := servers.Postgres(t)
+	database := server.Database(t)
+	db, err := sql.Open("pgx", server.URL(database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	app := harness.NewApp(t, testenv.Port(t), func(*harness.Request) harness.Reply { return harness.Reply{Body: []byte("done")} })
+	gate := binary.Serve(t, harness.Config{Upstream: app.URL, Routes: harness.StripeRoute, Top: "namespace: pod\nstore: " + server.URL(database)})
+	most := watchConnections(t, db)
+	sender := harness.NewSender()
+	defer sender.Close()
+	for _, a := range sender.SendAll(t.Context(), gate.URL+harness.WebhookPath, deliveries(150, 2), 60) {
+		accepted(t, a, "fresh", "replay", "waited")
+	}
+	if n := most(); n > atMost || n < 2 {
+		t.Errorf("the server had %d connections", n)
+	}
 }
 
 // deliverAll delivers each event several times, the copies close to each other.

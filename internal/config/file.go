@@ -45,7 +45,7 @@ type topLevel struct {
 	DrainDelay *time.Duration `yaml:"drain_delay" env:"DRAIN_DELAY"`
 	// How long what is in hand then has to finish, before it is cut and marked unknown.
 	DrainTimeout *time.Duration `yaml:"drain_timeout" env:"DRAIN_TIMEOUT"`
-	// How long after SIGTERM the process is killed: Kubernetes' terminationGracePeriodSeconds, systemd's TimeoutStopSec. drain_delay, drain_timeout and 10s for what follows them must fit in it. 0: not known, nothing is checked.
+	// How long after SIGTERM the process is killed: Kubernetes' terminationGracePeriodSeconds, systemd's TimeoutStopSec. drain_delay, drain_timeout, store_timeout and 10s for what follows must fit in it. 0: not known, nothing is checked.
 	KilledAfter *time.Duration `yaml:"killed_after" env:"KILLED_AFTER"`
 	// Processes on several hosts serve this app, as in Kubernetes: a store that is a file is refused, since each host would have its own.
 	SeveralHosts *bool `yaml:"several_hosts" env:"SEVERAL_HOSTS"`
@@ -161,7 +161,7 @@ type keySpec struct {
 
 // storeSpec is the mapping that store may be.
 type storeSpec struct {
-	// sqlite, sqlite:/path/to/file, postgres://host/db, mysql://host/db, redis://host, rediss://host, redis+cluster://host or rediss+cluster://host.
+	// sqlite, sqlite:/path/to/file, postgres://host/db, mysql://host/db, redis://host, rediss://host, redis+cluster://host or redis+sentinel://host?master_name=name (with rediss, TLS).
 	URL *string `yaml:"url" env:"STORE"`
 	// The user, where the URL holds none.
 	User *string `yaml:"user" env:"STORE_USER"`
@@ -175,8 +175,8 @@ type storeSpec struct {
 	ExecMode *string `yaml:"exec_mode" env:"STORE_EXEC_MODE"`
 	// Whether tables are made and changed at start: auto (the default), or never (`oncegate migrate` does it).
 	Migrate *string `yaml:"migrate" env:"STORE_MIGRATE"`
-	// How many Redis replicas must have a change before it counts. 0: none.
+	// How many Redis replicas must have a change before it counts; on their disks where the server has WAITAOF. Where they don't follow in time, deliveries are refused. 0: none.
 	Replicas *int `yaml:"replicas" env:"STORE_REPLICAS"`
-	// Weaknesses that are accepted, by name: retention, eviction, persistence, fsync and others that `oncegate doctor` names.
+	// Weaknesses that are accepted, by name; docs/stores.md lists them.
 	AcceptWeak []string `yaml:"accept_weak" env:"STORE_ACCEPT_WEAK"`
 }
