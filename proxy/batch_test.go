@@ -52,6 +52,7 @@ func (s batchSender) body(ids ...string) string {
 // A presetRig is a rig with one route of a preset, whose provider it can play.
 type presetRig struct {
 	*rig
+	yaml  string
 	route *config.Route
 }
 
@@ -69,7 +70,7 @@ func newPresetRig(t *testing.T, s store, name, more string) *presetRig {
 		yaml += fmt.Sprintf("    params: {%s: %q}\n", name, param.Example)
 	}
 	r := newRig(t, newApp(t), s, yaml)
-	return &presetRig{r, r.load("namespace: shop\n" + yaml).Routes[0]}
+	return &presetRig{r, yaml, r.load("namespace: shop\n" + yaml).Routes[0]}
 }
 
 // signed makes a request of a delivery, signed as the provider would.
@@ -80,7 +81,12 @@ func (r *presetRig) signed(body string) *http.Request {
 
 func (r *presetRig) complete(d *delivery.Delivery) *http.Request {
 	r.t.Helper()
-	d, err := r.route.Verifier.Complete(d, time.Now())
+	return r.completeWith(r.route.Verifier, d)
+}
+
+func (r *presetRig) completeWith(signer *verify.Verifier, d *delivery.Delivery) *http.Request {
+	r.t.Helper()
+	d, err := signer.Complete(d, time.Now())
 	if err != nil {
 		r.t.Fatal(err)
 	}
