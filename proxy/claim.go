@@ -46,7 +46,8 @@ func (r *route) question(d *delivery.Delivery, v keyextract.Values) *lock.Ask {
 		Wait:    max(0, r.Wait-time.Since(d.Arrived)),
 	}
 	// Each event of a batch would keep all of it.
-	if n := len(v.Keys); r.policy.KeepRequest && (n == 1 || n*len(d.Body) <= maxKept) {
+	keeps := r.policy.KeepRequest || r.policy.KeepDone != nil
+	if n := len(v.Keys); keeps && (n == 1 || n*len(d.Body) <= maxKept) {
 		ask.Request = func() []byte { return keepRequest(d) }
 	}
 	for _, key := range v.Keys {

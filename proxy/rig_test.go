@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"oncegate/internal/config"
+	"oncegate/internal/evidence"
 	"oncegate/internal/telemetry"
 	"oncegate/lock"
 	"oncegate/lock/memlock"
@@ -66,6 +67,7 @@ type rig struct {
 	tel     *telemetry.Telemetry
 	front   *httptest.Server
 	log     *lockedBuffer
+	kept    *kept
 	url     string // of the app
 }
 
@@ -81,11 +83,11 @@ func newRig(t testing.TB, a *app, s store, yaml string) *rig {
 // startRig starts a rig in front of what is at url.
 func startRig(t testing.TB, url string, s store, yaml string) *rig {
 	t.Helper()
-	r := &rig{t: t, store: s, url: url, log: new(lockedBuffer)}
+	r := &rig{t: t, store: s, url: url, log: new(lockedBuffer), kept: &kept{rows: map[evidence.ID]evidence.Entry{}}}
 	c := r.load(yaml)
 	logger := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
-	if r.tel, err = telemetry.New(t.Context(), telemetry.Options{Log: logger}); err != nil {
+	if r.tel, err = telemetry.New(t.Context(), telemetry.Options{Log: logger, Evidence: r.kept.recorder(t, logger).Record}); err != nil {
 		t.Fatal(err)
 	}
 	r.gate = lock.NewGate(s, lock.Options{StoreTimeout: c.StoreTimeout, Observe: r.tel.Claim})

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Nothing out of a request or an answer gets into the log or the metrics, but
+// Nothing out of a request or an answer gets into log, metrics or evidence, but
 // for event keys.
 func TestNothingIsSaid(t *testing.T) {
 	const canary = "CANARY"
@@ -21,7 +21,7 @@ func TestNothingIsSaid(t *testing.T) {
 		t.Helper()
 		r.inHand(0)
 		for _, secret := range []string{canary, secret} {
-			for name, text := range map[string]string{"log": r.log.String(), "scrape": r.scrape()} {
+			for name, text := range map[string]string{"log": r.log.String(), "scrape": r.scrape(), "evidence": r.kept.text(t)} {
 				if i := strings.Index(text, secret); i >= 0 {
 					t.Errorf("in the %s: %s", name, text[max(0, i-200):min(len(text), i+100)])
 				}
