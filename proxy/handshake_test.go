@@ -141,39 +141,48 @@ func (r *presetRig) signer(name string) *verify.Verifier {
 	if name != "amazon-sns" {
 		return r.route.Verifier
 	}
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	page := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
-	params := map[string]string{"topic_arn": r.route.Preset.Params["topic_arn"].Example}
-	checks, err := verify.Compile(r.route.Preset.Verify, verify.Options{Params: params, Transport: keyServer(page)})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	spec := r.route.Preset.Verify[0].Any[0]
-	spec.Keys = nil
-	signs, err := verify.Compile([]verify.Spec{spec}, verify.Options{Params: params, Secrets: func() ([]string, error) {
-		return []string{string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))}, nil
-	}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	c := r.load("namespace: shop\n" + r.yaml)
-	c.Routes[0].Verifier = checks
+	var signs *verify.Verifier
+	c.Routes[0].Verifier, signs = standIn(r.t, r.route.Preset.Verify, map[string]string{"topic_arn": r.route.Preset.Params["topic_arn"].Example})
 	if err := r.handler.Reload(c); err != nil {
 		r.t.Fatal(err)
 	}
 	return signs
+}
+
+// standIn makes the keys of a provider that signs with a certificate: a verifier
+// that fetches them, and one that signs.
+func standIn(t testing.TB, specs []verify.Spec, params map[string]string) (checks, signs *verify.Verifier) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})
+	if checks, err = verify.Compile(specs, verify.Options{Params: params, Transport: keyServer(page)}); err != nil {
+		t.Fatal(err)
+	}
+	spec := specs[0]
+	if len(spec.Any) > 0 {
+		spec = spec.Any[0]
+	}
+	spec.Keys = nil
+	signs, err = verify.Compile([]verify.Spec{spec}, verify.Options{Params: params, Secrets: func() ([]string, error) {
+		return []string{string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checks, signs
 }
 
 // keyServer answers every question for a key with one page.
