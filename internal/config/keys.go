@@ -16,11 +16,12 @@ const (
 // adminTokens are the tokens that the file names.
 func (l *loader) adminTokens() (tokens []AdminToken) {
 	seen := map[string]string{}
+	misnamed := false
 	for _, name := range slices.Sorted(maps.Keys(l.top.AdminTokens)) {
 		spec, field := l.top.AdminTokens[name], "admin_tokens"
 		switch {
 		case !routeName.MatchString(name):
-			l.fault(field, "has a name that is not 1 to 64 letters, digits, - and _")
+			misnamed = true
 			continue
 		case name == OwnToken:
 			l.fault(field+"."+name, "is the name of the token in the state folder; take another")
@@ -40,6 +41,9 @@ func (l *loader) adminTokens() (tokens []AdminToken) {
 		}
 		seen[token] = name
 		tokens = append(tokens, AdminToken{Name: name, Token: token, ReadOnly: spec.ReadOnly})
+	}
+	if misnamed { // said last: a fault of all tokens would hide those of each
+		l.faults = append(l.faults, l.locate("admin_tokens", "has a name that is not 1 to 64 letters, digits, - and _"))
 	}
 	return tokens
 }
