@@ -213,7 +213,7 @@ func (x *exchange) fail(err error) *Error {
 		default:
 		}
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	return failure(x.ctx, sent, err)

@@ -109,7 +109,7 @@ func (http1) readAnswer(x *exchange, o *outgoing) (*http.Response, error) {
 // net/http's errors about heads and trailers quote it.
 func unquoted(err error) error {
 	var socket net.Error
-	if errors.As(err, &socket) || err == io.EOF || err == io.ErrUnexpectedEOF || err == errHeadTooLarge {
+	if errors.As(err, &socket) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errHeadTooLarge) {
 		return err
 	}
 	return errNotHTTP
