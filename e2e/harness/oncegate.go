@@ -21,6 +21,9 @@ import (
 // A Binary is oncegate's command, built from this tree when a test first asks
 // for it. The zero Binary is ready for use.
 type Binary struct {
+	// Tags are build tags to build it with.
+	Tags string
+
 	once sync.Once
 	dir  string
 	err  error
@@ -59,7 +62,7 @@ func (b *Binary) build() (err error) {
 	if err != nil {
 		return fmt.Errorf("go list -m oncegate: %w", err)
 	}
-	cmd := exec.Command("go", "build", "-o", b.dir+"/oncegate", "./cmd/oncegate")
+	cmd := exec.Command("go", "build", "-tags", b.Tags, "-o", b.dir+"/oncegate", "./cmd/oncegate")
 	cmd.Dir = strings.TrimSpace(string(root))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build ./cmd/oncegate: %w\n%s", err, out)
@@ -92,8 +95,9 @@ type Config struct {
 // A Gate is a running oncegate.
 type Gate struct {
 	*testenv.Process
-	// URL is where senders deliver, Health where it is asked how it is.
-	URL, Health string
+	// URL is where senders deliver, Health where it is asked how it is, Admin
+	// where operators decide.
+	URL, Health, Admin string
 	// StateDir is where it keeps its SQLite file.
 	StateDir string
 }
@@ -120,6 +124,7 @@ routes:%s`, listen, health, admin, c.StateDir, c.Upstream, c.Top, c.Routes)
 	g := &Gate{
 		URL:      fmt.Sprintf("http://127.0.0.1:%d", listen),
 		Health:   fmt.Sprintf("http://127.0.0.1:%d", health),
+		Admin:    fmt.Sprintf("http://127.0.0.1:%d", admin),
 		StateDir: c.StateDir,
 	}
 	path := b.Path(t)
@@ -164,15 +169,17 @@ func (g *Gate) ready() error {
 // written name=value. A metric that isn't there is 0.
 func (g *Gate) Metric(t testing.TB, name string, labels ...string) float64 {
 	t.Helper()
-	sum, err := g.metric(name, labels)
+	sum, err := g.TryMetric(name, labels...)
 	if err != nil {
 		t.Fatalf("metrics: %v", err)
 	}
 	return sum
 }
 
-func (g *Gate) metric(name string, labels []string) (sum float64, err error) {
-	response, err := http.Get(g.Health + "/metrics")
+// TryMetric is Metric where the gate may not answer.
+func (g *Gate) TryMetric(name string, labels ...string) (sum float64, err error) {
+	client := http.Client{Timeout: 10 * time.Second}
+	response, err := client.Get(g.Health + "/metrics")
 	if err != nil {
 		return 0, err
 	}
