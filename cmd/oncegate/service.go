@@ -149,12 +149,14 @@ func (s *service) openStore(ctx context.Context, c *config.Config) error {
 // observe lets the metrics look at what can only be looked at.
 func (s *service) observe() error {
 	return s.tel.Observe(telemetry.Gauges{
-		InHand:      func() int64 { n, _ := s.handler.InHand(); return n },
-		InHandBytes: func() int64 { _, n := s.handler.InHand(); return n },
-		Owed:        func() int64 { return int64(s.gate.Owed()) },
-		StoreUp:     func() bool { return s.store.State() == openstore.Reachable },
-		Figures:     s.figures.last,
-		Dropped:     s.recorder.Dropped,
+		InHand:       func() int64 { n, _ := s.handler.InHand(); return n },
+		InHandBytes:  func() int64 { _, n := s.handler.InHand(); return n },
+		Owed:         func() int64 { return int64(s.gate.Owed()) },
+		StoreUp:      func() bool { return s.store.State() == openstore.Reachable },
+		StoreFit:     s.store.Fit,
+		StoreUnknown: func() int64 { return int64(s.store.Unknown()) },
+		Figures:      s.figures.last,
+		Dropped:      s.recorder.Dropped,
 	})
 }
 

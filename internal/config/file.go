@@ -115,7 +115,7 @@ type routeSpec struct {
 	Verify yaml.Node `yaml:"verify"`
 	// The event key's parts. Required without a preset.
 	Key []keyextract.Part `yaml:"key"`
-	// The body is a batch: a JSON pointer to the array of its events.
+	// The body is a batch: a JSON pointer to the array of its events (/events; # is a body that is the array), or xml: and the path of its elements.
 	Each *string `yaml:"each"`
 	// What the app gets of a batch that holds new events beside some that are done: whole (the default), as it came, so that the signature still fits; or split: the new events alone, each as its text came, for an app that does not check signatures.
 	Batch *string `yaml:"batch"`

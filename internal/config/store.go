@@ -4,11 +4,10 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
-const storeForms = "must be sqlite, sqlite:/path/to/file, or a URL that begins with postgres://, mysql://, redis://, rediss://, redis+cluster:// or rediss+cluster://"
+const storeForms = "must be sqlite, sqlite:/path/to/file, or a URL that begins with postgres://, mysql://, redis://, rediss://, redis+cluster://, rediss+cluster://, redis+sentinel:// or rediss+sentinel://"
 
 // storeSchemes maps a URL's scheme to the store's kind and to the scheme that
 // drivers are given.
@@ -17,11 +16,11 @@ var storeSchemes = map[string]struct{ kind, scheme string }{
 	"mysql": {"mysql", "mysql"}, "mariadb": {"mysql", "mysql"},
 	"redis": {"redis", "redis"}, "rediss": {"redis", "rediss"},
 	"redis+cluster": {"redis", "redis+cluster"}, "rediss+cluster": {"redis", "rediss+cluster"},
+	"redis+sentinel": {"redis", "redis+sentinel"}, "rediss+sentinel": {"redis", "rediss+sentinel"},
 }
 
 var (
 	pgIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
-	weaknessName = regexp.MustCompile(`^[a-z][a-z_-]{0,31}$`)
 	execModes    = []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"}
 )
 
@@ -129,12 +128,5 @@ func (l *loader) checkStore(store Store) {
 	if store.Replicas < 0 || store.Replicas > 16 {
 		l.fault("store.replicas", "must be between 0 and 16")
 	}
-	for i, name := range s.AcceptWeak {
-		if !weaknessName.MatchString(name) {
-			l.fault(item("store.accept_weak", i), "must be the name of a weakness, as `oncegate doctor` says it")
-		}
-	}
+	l.checkWeaknesses(store.Kind)
 }
-
-// accepts reports whether a weakness is accepted by name.
-func (s Store) accepts(weakness string) bool { return slices.Contains(s.AcceptWeak, weakness) }

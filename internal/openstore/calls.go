@@ -2,6 +2,7 @@ package openstore
 
 import (
 	"context"
+	"fmt"
 
 	"oncegate/lock"
 )
@@ -9,7 +10,7 @@ import (
 // through makes one call of the backend, if that was found fit, and notes how
 // it went.
 func through[T any](s *Store, doing string, call func() (T, error)) (T, error) {
-	if !s.Fit() {
+	if !s.ready() {
 		var none T
 		return none, unready(doing)
 	}
@@ -18,9 +19,38 @@ func through[T any](s *Store, doing string, call func() (T, error)) (T, error) {
 	return result, err
 }
 
-// Apply implements lock.Store.
+// Apply implements lock.Store. What a delivery asks for is refused while the
+// backend is unfit; what was begun may go on.
 func (s *Store) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, error) {
+	if why := s.refusing.Load(); why != nil {
+		return s.applyOld(ctx, batch, *why)
+	}
 	return through(s, "apply", func() ([]lock.Result, error) { return s.backend.Apply(ctx, batch) })
+}
+
+// applyOld makes the changes that no delivery asks for, and refuses the others.
+func (s *Store) applyOld(ctx context.Context, batch []lock.Change, why error) ([]lock.Result, error) {
+	results := make([]lock.Result, len(batch))
+	var old []lock.Change
+	var at []int
+	for i := range batch {
+		if batch[i].Seen {
+			results[i].Err = fmt.Errorf("begin: %w", why)
+			continue
+		}
+		old, at = append(old, batch[i]), append(at, i)
+	}
+	if len(old) == 0 {
+		return results, nil
+	}
+	made, err := through(s, "apply", func() ([]lock.Result, error) { return s.backend.Apply(ctx, old) })
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range made {
+		results[at[i]] = r
+	}
+	return results, nil
 }
 
 // Read implements lock.Store.

@@ -14,6 +14,13 @@
 // and lets calls through once it was found fit. So a claim is never kept in a
 // store that nobody has looked at, however late the store comes.
 //
+// # Examined again and again
+//
+// Settings change, and after a failover another server answers. So the backend is
+// examined every ten minutes, and soon after it was out of reach. Once it is found
+// unfit nothing new is claimed in it, until it was put right; what was begun goes
+// on, since to leave it unwritten would make it worse.
+//
 // # What is known without asking
 //
 // State tells how the last call went, for probes and metrics that must not ask
@@ -59,6 +66,13 @@ const (
 	laterTimeout = time.Minute
 )
 
+// Pauses between two examinations of a store that is used: the second where the
+// last one did not find it fit.
+const (
+	lookEvery = 10 * time.Minute
+	lookAgain = 30 * time.Second
+)
+
 // A Store is a Backend that is used only once it was found fit. Its methods may
 // be called concurrently.
 type Store struct {
@@ -68,6 +82,12 @@ type Store struct {
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
 	state   atomic.Int32
+	// refusing says why nothing new is claimed; nil: it is.
+	refusing atomic.Pointer[error]
+	unknown  atomic.Int64
+	// said is what was logged of the last examination. One examination is under
+	// way at a time.
+	said string
 }
 
 // A State says how the last call of the store went.
@@ -116,35 +136,68 @@ func Open(ctx context.Context, backend Backend, o Options) (*Store, error) {
 		return nil, err
 	default:
 		o.Log.Error("the store is out of reach; what needs no claim passes, and the store is tried again until it answers", "error", err)
-		s.wg.Go(func() { s.keepTrying(life) })
 	}
+	s.wg.Go(func() {
+		if s.ready() || s.keepTrying(life) {
+			s.keepLooking(life)
+		}
+	})
 	return s, nil
 }
 
-// keepTrying examines the backend until it is fit or life is over. Unfit is not
-// the end here: traffic is passing already, and an operator may put it right.
-func (s *Store) keepTrying(life context.Context) {
+// keepTrying examines the backend until it is fit, and reports whether it is, or
+// life is over. Unfit is not the end here: traffic is passing already, and an
+// operator may put it right.
+func (s *Store) keepTrying(life context.Context) bool {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-life.Done():
-			timer.Stop()
-			return
+		if !sleep(life, pause) {
+			return false
 		}
 		err := s.examine(life, max(s.o.Timeout, laterTimeout))
 		switch {
 		case err == nil:
 			close(s.fit)
 			s.o.Log.Info("the store answers and is fit; deliveries are claimed from now on")
-			return
+			return true
 		case life.Err() != nil:
-			return
+			return false
 		case errors.Is(err, lock.ErrUnfit):
 			s.o.Log.Error("the store answers, and is not used: it is unfit", "error", err)
 		default:
 			s.o.Log.Warn("the store is still out of reach", "error", err)
 		}
+	}
+}
+
+// keepLooking examines the backend from time to time until life is over.
+func (s *Store) keepLooking(life context.Context) {
+	for pause := lookEvery; sleep(life, pause); {
+		pause = lookAgain
+		err := s.examine(life, max(s.o.Timeout, laterTimeout))
+		switch {
+		case err == nil:
+			pause = lookEvery
+			if s.refusing.Swap(nil) != nil {
+				s.o.Log.Info("the store is fit again; deliveries are claimed from now on")
+			}
+		case errors.Is(err, lock.ErrUnfit):
+			if s.refusing.Swap(&err) == nil {
+				s.o.Log.Error("the store has become unfit: nothing new is claimed until it is put right", "error", err)
+			}
+		default: // out of reach, which its calls say themselves
+		}
+	}
+}
+
+// sleep reports whether d has passed before life was over.
+func sleep(life context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-life.Done():
+		return false
 	}
 }
 
@@ -158,20 +211,38 @@ func (s *Store) examine(ctx context.Context, limit time.Duration) error {
 		return err
 	}
 	var weak WeakError
+	var accepted, unknown []lock.Weakness
 	for _, w := range found {
 		switch {
 		case slices.Contains(s.o.Accept, w.Name):
-			s.o.Log.Warn("a weakness of the store is accepted by configuration", "weakness", w.Name, "detail", w.Detail)
+			accepted = append(accepted, w)
 		case w.Unknown:
-			s.o.Log.Warn("the store could not be asked about a weakness", "weakness", w.Name, "detail", w.Detail)
+			unknown = append(unknown, w)
 		default:
 			weak = append(weak, w)
 		}
 	}
+	s.unknown.Store(int64(len(unknown)))
+	s.say(accepted, unknown)
 	if weak != nil {
 		return weak
 	}
 	return nil
+}
+
+// say logs what is let pass, where that has changed.
+func (s *Store) say(accepted, unknown []lock.Weakness) {
+	now := fmt.Sprint(accepted, unknown)
+	if now == s.said {
+		return
+	}
+	s.said = now
+	for _, w := range accepted {
+		s.o.Log.Warn("a weakness of the store is accepted by configuration", "weakness", w.Name, "detail", w.Detail)
+	}
+	for _, w := range unknown {
+		s.o.Log.Warn("the store could not be asked about a weakness", "weakness", w.Name, "detail", w.Detail)
+	}
 }
 
 // note keeps how a call went. What the caller's own context cut short says
@@ -188,8 +259,16 @@ func (s *Store) note(err error) {
 // State tells how the last call of the store went. It does not ask it.
 func (s *Store) State() State { return State(s.state.Load()) }
 
-// Fit reports whether the store was found fit, and is used.
-func (s *Store) Fit() bool {
+// Unknown is how many weaknesses the backend could not be asked about when it was
+// last examined, those left out that are accepted.
+func (s *Store) Unknown() int { return int(s.unknown.Load()) }
+
+// Fit reports whether the backend is used for new claims: it was found fit, and
+// has not become unfit since.
+func (s *Store) Fit() bool { return s.ready() && s.refusing.Load() == nil }
+
+// ready reports whether the backend was ever found fit.
+func (s *Store) ready() bool {
 	select {
 	case <-s.fit:
 		return true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,8 @@ type backend struct {
 	mu    sync.Mutex
 	check func(ctx context.Context) ([]lock.Weakness, error)
 	reads int
-	err   error // of Read
+	wrote []lock.Change
+	err   error // of calls
 	shut  bool
 }
 
@@ -42,7 +44,14 @@ func (b *backend) Read(context.Context, []lock.Key) ([]lock.Record, error) {
 
 func (b *backend) Close() error { b.shut = true; return nil }
 
-func (b *backend) Apply(context.Context, []lock.Change) ([]lock.Result, error) { return nil, b.err }
+func (b *backend) Apply(_ context.Context, batch []lock.Change) ([]lock.Result, error) {
+	b.wrote = append(b.wrote, batch...)
+	results := make([]lock.Result, len(batch))
+	for i := range batch {
+		results[i].Standing = batch[i].Next
+	}
+	return results, b.err
+}
 func (b *backend) List(context.Context, lock.Filter, lock.Cursor, int) ([]lock.Record, error) {
 	return nil, b.err
 }
@@ -188,6 +197,93 @@ func TestSlowExaminationIsLetFinish(t *testing.T) {
 		if !s.Fit() {
 			t.Error("never found fit")
 		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// B62: a setting is changed while oncegate runs. Within ten minutes nothing new is
+// claimed; what was begun is settled; and when it is put right all goes on.
+func TestBecomesUnfit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{check: fit}
+		s, err := Open(t.Context(), b, Options{Log: quiet()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := lock.Change{Seen: true, Next: lock.Record{Version: lock.NewVersion(), State: lock.StateRunning}}
+		renew := lock.Change{Expect: begin.Next.Version, Next: lock.Record{Version: lock.NewVersion(), State: lock.StateRunning}}
+		applied := func() (bool, bool) {
+			t.Helper()
+			b.wrote = nil
+			results, err := s.Apply(t.Context(), []lock.Change{begin, renew})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refused := results[0].Err; refused != nil && !errors.Is(refused, lock.ErrUnfit) {
+				t.Errorf("refused with %v", refused)
+			}
+			return results[0].Applied(begin), results[1].Applied(renew)
+		}
+		changesTo := func(check func(context.Context) ([]lock.Weakness, error), wait time.Duration, wantFit bool) {
+			t.Helper()
+			b.become(check)
+			time.Sleep(wait)
+			synctest.Wait()
+			one, two := applied()
+			if s.Fit() != wantFit || one != wantFit || !two || len(b.wrote) == 2 != wantFit {
+				t.Errorf("fit %v; begun %v, renewed %v", s.Fit(), one, two)
+			}
+			if _, err := s.Read(t.Context(), nil); err != nil {
+				t.Errorf("read: %v", err)
+			}
+		}
+		changesTo(fit, lookEvery, true)
+		changesTo(weak("eviction"), lookEvery, false)
+		changesTo(out, lookAgain, false) // nobody says that it was put right
+		changesTo(fit, lookAgain, true)
+		changesTo(out, lookEvery, true)
+		changesTo(weak("eviction"), lookAgain, false) // another server came
+		if _, err := s.Apply(t.Context(), []lock.Change{begin}); err != nil || len(b.wrote) != 1 {
+			t.Errorf("a begin alone: %v, %d written", err, len(b.wrote))
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What can't be asked is said once, until it changes, and counted all the time.
+func TestUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		asked := func(names ...string) func(context.Context) ([]lock.Weakness, error) {
+			return func(context.Context) (found []lock.Weakness, err error) {
+				for _, name := range names {
+					found = append(found, lock.Weakness{Name: name, Unknown: true})
+				}
+				return found, nil
+			}
+		}
+		b := &backend{check: asked("fsync", "eviction")}
+		s, err := Open(t.Context(), b, Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Accept: []string{"eviction"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := func(unknown, lines int) {
+			t.Helper()
+			time.Sleep(3 * lookEvery)
+			synctest.Wait()
+			if n := strings.Count(log.String(), "could not be asked"); s.Unknown() != unknown || n != lines {
+				t.Errorf("%d unknown, said %d times", s.Unknown(), n)
+			}
+		}
+		said(1, 1)
+		b.become(asked("fsync", "persistence"))
+		said(2, 3)
+		b.become(fit)
+		said(0, 3)
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

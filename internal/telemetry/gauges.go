@@ -21,6 +21,11 @@ type Gauges struct {
 	Owed func() int64
 	// StoreUp reports whether the store answered when it was last asked.
 	StoreUp func() bool
+	// StoreFit reports whether new claims are made in the store: it was found
+	// fit when it was last examined.
+	StoreFit func() bool
+	// StoreUnknown is how many weaknesses the store could not be asked about.
+	StoreUnknown func() int64
 	// Figures are those of the store, as last taken; nil where another replica
 	// takes them, so that a sum over replicas is right.
 	Figures func() *lock.Figures
@@ -35,6 +40,8 @@ func (t *Telemetry) Observe(g Gauges) error {
 		t.gauge("oncegate.in_hand.size", "By", "Bytes held for deliveries in hand.", g.InHandBytes),
 		t.gauge("oncegate.journal.depth", "{write}", "Settles and undos that wait in the journal.", g.Owed),
 		t.gauge("oncegate.store.up", "", "1 where the store answered when it was last asked.", truth(g.StoreUp)),
+		t.gauge("oncegate.store.fit", "", "1 where the store was found fit to be claimed in, when it was last examined.", truth(g.StoreFit)),
+		t.gauge("oncegate.store.unknown_checks", "{check}", "What the store could not be asked about, of what its promise hangs on.", g.StoreUnknown),
 		t.claimGauge(g.Figures),
 		t.scopeGauge(g.Figures),
 		t.total("oncegate.evidence.dropped", "{delivery}", "Deliveries whose evidence was not written: more came than fits, or its store was out.", g.Dropped),

@@ -78,18 +78,20 @@ func TestGauges(t *testing.T) {
 		Unknown:    map[string]time.Duration{"stripe": 90 * time.Second},
 	}
 	if err := tel.Observe(Gauges{
-		InHand:      func() int64 { return 3 },
-		InHandBytes: func() int64 { return 4096 },
-		Owed:        func() int64 { return 2 },
-		StoreUp:     func() bool { return up },
-		Figures:     func() *lock.Figures { return figures },
-		Dropped:     func() int64 { return 17 },
+		InHand:       func() int64 { return 3 },
+		InHandBytes:  func() int64 { return 4096 },
+		Owed:         func() int64 { return 2 },
+		StoreUp:      func() bool { return up },
+		StoreFit:     func() bool { return !up },
+		StoreUnknown: func() int64 { return 4 },
+		Figures:      func() *lock.Figures { return figures },
+		Dropped:      func() int64 { return 17 },
 	}); err != nil {
 		t.Fatal(err)
 	}
 	lines := scrape(t, tel)
 	has(t, lines,
-		"oncegate_in_hand 3", "oncegate_in_hand_size_bytes 4096", "oncegate_journal_depth 2", "oncegate_store_up 1",
+		"oncegate_in_hand 3", "oncegate_in_hand_size_bytes 4096", "oncegate_journal_depth 2", "oncegate_store_up 1", "oncegate_store_fit 0", "oncegate_store_unknown_checks 4",
 		`oncegate_claims{scope="stripe",state="unknown"} 5`, `oncegate_claims{scope="code",state="unknown"} 0`,
 		`oncegate_unfinished_claims{scope="stripe"} 2`, `oncegate_unfinished_claims{scope="code"} 0`,
 		`oncegate_unknown_oldest_seconds{scope="stripe"} 90`, "oncegate_evidence_dropped_total 17",
@@ -114,7 +116,8 @@ func TestMetricNames(t *testing.T) {
 	tel, _ := start(t)
 	if err := tel.Observe(Gauges{
 		InHand: func() int64 { return 0 }, InHandBytes: func() int64 { return 0 }, Owed: func() int64 { return 0 },
-		StoreUp: func() bool { return true }, Figures: func() *lock.Figures { return &lock.Figures{} }, Dropped: func() int64 { return 0 },
+		StoreUp: func() bool { return true }, StoreFit: func() bool { return true }, StoreUnknown: func() int64 { return 0 },
+		Figures: func() *lock.Figures { return &lock.Figures{} }, Dropped: func() int64 { return 0 },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,8 +160,10 @@ oncegate_renewals_total{scope=}
 oncegate_settle_duration_seconds_count{route=}
 oncegate_slow_answers_total{route=}
 oncegate_store_errors_total
+oncegate_store_fit
 oncegate_store_trip_duration_seconds_count{op=}
 oncegate_store_trip_records_count{op=}
+oncegate_store_unknown_checks
 oncegate_store_up
 oncegate_swept_total
 oncegate_unfinished_claims{scope=}

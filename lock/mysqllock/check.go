@@ -11,12 +11,12 @@ import (
 )
 
 // needs are the settings that a server's promise hangs on, and the values that
-// keep it.
+// keep it: MariaDB's and MySQL's.
 var needs = []struct {
 	setting, weakness, sound, advice string
 }{
-	{"innodb_flush_log_at_trx_commit", "flush", "1", "commits are lost with the power, or with the server; set it to 1"},
-	{"innodb_doublewrite", "doublewrite", "ON 1", "a page half written is lost; set it to ON"},
+	{"innodb_flush_log_at_trx_commit", "flush", "1 3", "commits are lost with the power, or with the server; set it to 1"},
+	{"innodb_doublewrite", "doublewrite", "ON 1 DETECT_AND_RECOVER", "a page half written is lost; set it to ON"},
 	{"read_only", "read_only", "OFF 0", "nothing can be written: it is a replica, or was made read-only; connect to the primary"},
 	{"sync_binlog", "binlog", "1", "a replica that takes over may lack the last commits; set it to 1"},
 }

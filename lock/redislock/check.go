@@ -65,7 +65,7 @@ func factsOf(ctx context.Context, c *redis.Client) (facts, error) {
 			f[name] = value
 		}
 	}
-	for _, name := range []string{"appendfsync", "save"} {
+	for _, name := range []string{"appendfsync", "no-appendfsync-on-rewrite", "save"} {
 		values, err := c.ConfigGet(ctx, name).Result()
 		if err != nil {
 			if _, refused := errors.AsType[redis.Error](err); refused {
@@ -97,6 +97,8 @@ func (f facts) weaknesses(server string) (found []lock.Weakness) {
 			say("fsync", "it does not tell its appendfsync, which must be always", true)
 		case fsync != "always":
 			say("fsync", fmt.Sprintf("appendfsync is %s, so the last changes are lost with the power; set always", fsync), false)
+		case f["no-appendfsync-on-rewrite"] == "yes":
+			say("fsync", "no-appendfsync-on-rewrite is yes, so changes made during a rewrite are lost with the power; set no", false)
 		}
 	case "0":
 		detail := "it keeps nothing on disk, so a restart forgets all claims; set appendonly yes"

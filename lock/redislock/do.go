@@ -37,11 +37,17 @@ type run struct {
 // reserved for writing, all in one pipeline, and once more where a connection
 // turns out to be lost. doing is for the error.
 func (s *Store) write(ctx context.Context, doing string, of script, runs []run) error {
-	return s.call(ctx, doing, func() error { return s.pipe(ctx, of, runs, s.options.Replicas) })
+	return s.call(ctx, doing, func() error {
+		f, err := s.following(ctx)
+		if err != nil {
+			return err
+		}
+		return s.pipe(ctx, of, runs, f)
+	})
 }
 
 func (s *Store) read(ctx context.Context, doing string, of script, runs []run) error {
-	return s.reading(ctx, doing, func() error { return s.pipe(ctx, of, runs, 0) })
+	return s.reading(ctx, doing, func() error { return s.pipe(ctx, of, runs, following{}) })
 }
 
 // reading calls f within the bounds for reads.
@@ -77,26 +83,26 @@ func (s *Store) call(ctx context.Context, doing string, f func() error) error {
 // pipe sends the runs by the script's sum. Those that meet a server which does
 // not know the script, as after a failover, did nothing there and are sent
 // again with its text.
-func (s *Store) pipe(ctx context.Context, of script, runs []run, replicas int) error {
-	unknown, err := s.pipeAs(ctx, runs, replicas, func(p redis.Pipeliner, r *run) *redis.Cmd {
+func (s *Store) pipe(ctx context.Context, of script, runs []run, f following) error {
+	unknown, err := s.pipeAs(ctx, runs, f, func(p redis.Pipeliner, r *run) *redis.Cmd {
 		return p.EvalSha(ctx, of.sum, r.keys, r.args...)
 	})
 	if err != nil || len(unknown) == 0 {
 		return err
 	}
-	_, err = s.pipeAs(ctx, unknown, replicas, func(p redis.Pipeliner, r *run) *redis.Cmd {
+	_, err = s.pipeAs(ctx, unknown, f, func(p redis.Pipeliner, r *run) *redis.Cmd {
 		return p.Eval(ctx, of.text, r.keys, r.args...)
 	})
 	return err
 }
 
-func (s *Store) pipeAs(ctx context.Context, runs []run, replicas int, queue func(redis.Pipeliner, *run) *redis.Cmd) (unknown []run, err error) {
-	groups, err := s.byNode(ctx, runs, replicas)
+func (s *Store) pipeAs(ctx context.Context, runs []run, f following, queue func(redis.Pipeliner, *run) *redis.Cmd) (unknown []run, err error) {
+	groups, err := s.byNode(ctx, runs, f)
 	if err != nil {
 		return nil, err
 	}
 	for client, group := range groups {
-		more, err := pipeTo(ctx, client, group, replicas, queue)
+		more, err := s.pipeTo(ctx, client, group, f, queue)
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +112,8 @@ func (s *Store) pipeAs(ctx context.Context, runs []run, replicas int, queue func
 }
 
 // pipeTo sends one pipeline and hears what came of it.
-func pipeTo(
-	ctx context.Context, client redis.Cmdable, runs []run, replicas int, queue func(redis.Pipeliner, *run) *redis.Cmd,
+func (s *Store) pipeTo(
+	ctx context.Context, client redis.Cmdable, runs []run, f following, queue func(redis.Pipeliner, *run) *redis.Cmd,
 ) (unknown []run, err error) {
 	p := client.Pipeline()
 	commands := make([]*redis.Cmd, len(runs))
@@ -115,9 +121,9 @@ func pipeTo(
 		commands[i] = queue(p, &runs[i])
 	}
 	var followed *redis.Cmd
-	if replicas > 0 {
+	if f.replicas > 0 {
 		// On the same connection, so it speaks of what went before.
-		followed = p.Do(ctx, "WAIT", replicas, waitTime(ctx).Milliseconds())
+		followed = p.Do(ctx, f.command(waitTime(ctx))...)
 	}
 	// The error is the first command's that failed; each is looked at below.
 	_, whole := p.Exec(ctx)
@@ -138,10 +144,8 @@ func pipeTo(
 		}
 	}
 	if followed != nil && len(unknown) < len(runs) {
-		if n, err := followed.Int64(); err != nil {
+		if err := s.followed(followed, f); err != nil {
 			return nil, err
-		} else if n < int64(replicas) {
-			return nil, notFollowed(n, replicas)
 		}
 	}
 	if whole != nil && len(unknown) == 0 && !errors.Is(whole, redis.Nil) {

@@ -36,6 +36,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -62,7 +63,8 @@ type Options struct {
 	// Prefix begins every key. Empty means "oncegate:".
 	Prefix string
 	// Replicas is how many replicas must have a change before it counts as
-	// applied. Where they don't follow in time nobody knows whether it was.
+	// applied: on their disks where the server has WAITAOF, which they then must
+	// be set up for. Where they don't follow in time nobody knows whether it was.
 	Replicas int
 }
 
@@ -72,6 +74,7 @@ type Store struct {
 	client  redis.UniversalClient
 	calls   calls.Calls
 	reads   chan struct{} // as many as reads may go on at a time
+	waitAOF atomic.Int32  // what is known of the server's WAITAOF
 }
 
 // Open returns the store that the options describe. It connects to nothing

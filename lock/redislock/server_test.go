@@ -207,6 +207,7 @@ func TestCheck(t *testing.T) {
 		{nil, ""},
 		{[]string{"maxmemory-policy allkeys-lru"}, "eviction"},
 		{[]string{"maxmemory-policy volatile-ttl", "appendfsync everysec"}, "eviction fsync"},
+		{[]string{"no-appendfsync-on-rewrite yes"}, "fsync"},
 		{[]string{"appendonly no"}, "persistence"},
 		{[]string{"appendonly no", "save 60 1"}, "persistence"},
 	} {

@@ -6,7 +6,7 @@ import (
 	"oncegate/lock"
 )
 
-// Check implements lock.Checker. What can't be had at all (a write-ahead log,
+// Check implements lock.Checker. Its name is filesystem. What can't be had at all (a write-ahead log,
 // say) fails every call instead, as an ErrUnfit.
 func (s *Store) Check(ctx context.Context) ([]lock.Weakness, error) {
 	done, err := s.calls.Begin()
