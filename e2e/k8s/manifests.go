@@ -17,7 +17,7 @@ import (
 
 // Manifests are what kustomize makes of a folder, by kind.
 type Manifests struct {
-	// Workloads are the Deployments and Jobs.
+	// Workloads are the Deployments, StatefulSets and Jobs.
 	Workloads   []Workload
 	Services    []*corev1.Service
 	ConfigMaps  map[string]*corev1.ConfigMap
@@ -25,15 +25,19 @@ type Manifests struct {
 	Claims      []*corev1.PersistentVolumeClaim
 	PodMonitors []*PodMonitor
 	Secrets     map[string]*corev1.Secret
-	Text        string // all of it
+	// Objects are all of them, as they are sent.
+	Objects []Object
 }
+
+// An Object is one manifest.
+type Object struct{ Kind, Name, Text string }
 
 // A Workload is something that makes pods.
 type Workload struct {
 	Kind, Name string
 	Replicas   int32
 	Template   *corev1.PodTemplateSpec
-	Deployment *appsv1.Deployment // nil for a Job
+	Deployment *appsv1.Deployment // nil for others
 }
 
 // A PodMonitor is as much as is used of the Prometheus operator's kind, whose
@@ -71,7 +75,7 @@ func Build(folder string) (*Manifests, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Text += string(text) + "---\n"
+		m.Objects = append(m.Objects, Object{resource.GetKind(), resource.GetName(), string(text)})
 		if err := m.add(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", resource.CurId(), err)
 		}
@@ -96,6 +100,8 @@ func (m *Manifests) add(text []byte) error {
 			replicas = *o.Spec.Replicas
 		}
 		m.Workloads = append(m.Workloads, Workload{"Deployment", o.Name, replicas, &o.Spec.Template, o})
+	case *appsv1.StatefulSet:
+		m.Workloads = append(m.Workloads, Workload{"StatefulSet", o.Name, 1, &o.Spec.Template, nil})
 	case *batchv1.Job:
 		m.Workloads = append(m.Workloads, Workload{"Job", o.Name, 1, &o.Spec.Template, nil})
 	case *corev1.Service:

@@ -248,3 +248,24 @@ func TestKindsOfSidecar(t *testing.T) {
 		}
 	}
 }
+
+// Labels say what gets oncegate and what does not.
+func TestLabels(t *testing.T) {
+	m, err := Build("testdata/mixed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range m.Workloads {
+		if _, got := Sidecar(&w.Template.Spec); got != (w.Kind == "StatefulSet") || got != (w.Template.Labels["oncegate"] == "sidecar") {
+			t.Errorf("%s %s has oncegate: %v, labels %v", w.Kind, w.Name, got, w.Template.Labels)
+		}
+	}
+	for _, s := range m.Services {
+		if got := s.Spec.Ports[0].TargetPort.IntValue() == 9179; got != (s.Name == "shop") {
+			t.Errorf("service %s leads to oncegate: %v", s.Name, got)
+		}
+	}
+	if len(m.Workloads) != 3 || len(m.Services) != 2 {
+		t.Errorf("%d workloads and %d services", len(m.Workloads), len(m.Services))
+	}
+}
