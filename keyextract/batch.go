@@ -8,6 +8,62 @@ const maxItems = 10_000
 // wildcard stands in Spec.Each for every item of an array on the way.
 const wildcard = "*"
 
+// items returns the items of a batch.
+func (r *Rules) items(doc *Document) ([]item, *Error) {
+	if r.eachXML != nil {
+		elements, err := doc.xmlBody()
+		if err != nil {
+			return nil, err.at(r.label)
+		}
+		found, err := itemsXML(elements, r.eachXML)
+		if err != nil {
+			return nil, err.at(r.label)
+		}
+		items := make([]item, len(found))
+		for i, at := range found {
+			items[i] = item{elements: elements, at: at}
+		}
+		return items, nil
+	}
+	tree, err := doc.jsonBody()
+	if err != nil {
+		return nil, err.at(r.label)
+	}
+	found, err := tree.items(r.each)
+	if err != nil {
+		return nil, err.at(r.label)
+	}
+	items := make([]item, len(found))
+	for i, at := range found {
+		items[i] = item{tree: tree, at: at}
+	}
+	return items, nil
+}
+
+// itemsXML returns the indexes of a batch's elements: all at the path's end, the
+// way to which is one.
+func itemsXML(elements []element, path []string) ([]int, *Error) {
+	last := len(path) - 1
+	parent, err := findXML(elements, -1, path[:last])
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	for i := range elements {
+		if parent == nowhere || elements[i].parent != parent || elements[i].name != path[last] {
+			continue
+		}
+		if len(found) == maxItems {
+			return nil, malformed("a batch of more than %d items", maxItems)
+		}
+		found = append(found, i)
+	}
+	if len(found) == 0 {
+		return nil, &Error{Kind: Missing, Detail: "no such element"}
+	}
+	return found, nil
+}
+
 // items returns the indexes of a batch's items. each is a pointer, cut at its
 // wildcards.
 func (t *jsonTree) items(each [][]string) ([]int, *Error) {
@@ -53,20 +109,16 @@ func cutAtWildcards(pointer []string) [][]string {
 type batch struct {
 	rules  *Rules
 	doc    *Document
-	tree   *jsonTree
-	items  []int   // where each stands
+	items  []item
 	shared []Value // the parts of the key that are the same for every item
 }
 
 func (r *Rules) batch(doc *Document) (*batch, *Error) {
-	tree, err := doc.jsonBody()
+	items, err := r.items(doc)
 	if err != nil {
-		return nil, err.at(r.label)
+		return nil, err
 	}
-	b := &batch{rules: r, doc: doc, tree: tree, shared: make([]Value, len(r.key))}
-	if b.items, err = tree.items(r.each); err != nil {
-		return nil, err.at(r.label)
-	}
+	b := &batch{rules: r, doc: doc, items: items, shared: make([]Value, len(r.key))}
 	for i, p := range r.key {
 		if p.readsItem() {
 			continue
@@ -80,7 +132,7 @@ func (r *Rules) batch(doc *Document) (*batch, *Error) {
 
 // key returns the key of the n-th item.
 func (b *batch) key(n int) (string, *Error) {
-	key, err := keyText(b.doc, item{b.tree, b.items[n]}, b.rules.key, b.shared)
+	key, err := keyText(b.doc, b.items[n], b.rules.key, b.shared)
 	if err == nil && key == "" {
 		err = noPart("key")
 	}

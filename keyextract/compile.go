@@ -18,12 +18,14 @@ const (
 
 // Rules are a compiled Spec. They don't change and may be used concurrently.
 type Rules struct {
-	key   []*part
-	each  [][]string // nil where deliveries are no batches
-	label string     // of each
-	guard []*part
-	tags  []named
-	named []named
+	key []*part
+	// One of these two is set where deliveries are batches.
+	each    [][]string
+	eachXML []string
+	label   string // of each
+	guard   []*part
+	tags    []named
+	named   []named
 }
 
 type named struct {
@@ -37,8 +39,12 @@ func Compile(s Spec) (*Rules, error) {
 	r := &Rules{}
 	if s.Each != "" {
 		r.label = "each " + s.Each
-		pointer := c.pointer("each", s.Each)
-		r.each = cutAtWildcards(pointer)
+		if path, ok := strings.CutPrefix(s.Each, "xml:"); ok {
+			c.batchXML = true
+			r.eachXML = c.elements("each", path)
+		} else {
+			r.each = cutAtWildcards(c.pointer("each", s.Each))
+		}
 		if len(s.Key) == 0 {
 			c.fault("each", "there is no key to read from the items")
 		}
@@ -74,7 +80,9 @@ func (p *part) readsItem() bool {
 
 type compiler struct {
 	faults Faults
-	batch  bool // JSON parts point into an item
+	batch  bool // json parts point into an item
+	// batchXML: the batch is XML, and xml parts do.
+	batchXML bool
 }
 
 func (c *compiler) fault(field, format string, args ...any) {
@@ -108,8 +116,12 @@ func (c *compiler) part(field string, s Part, mayBeOptional bool) *part {
 	if s.Optional && !mayBeOptional {
 		c.fault(dotted(field, "optional"), "only a part of a key or guard can be optional")
 	}
-	if s.Root && (!c.batch || s.JSON == "" || s.Form != "") {
-		c.fault(dotted(field, "root"), "only a json part in the key of a batch (each) can be read from the root")
+	whole := s.JSON
+	if c.batchXML {
+		whole = s.XML
+	}
+	if s.Root && (!c.batch || whole == "" || s.Form != "") {
+		c.fault(dotted(field, "root"), "only a json part (or xml, as the batch is) in the key of a batch (each) can be read from the root")
 	}
 	switch s.As {
 	case "", asText, asSHA256:
@@ -169,6 +181,9 @@ func (c *compiler) place(field string, s Part, p *part) {
 		p.in, p.label = inJSON, "json "+s.JSON
 		p.path = c.pointer(dotted(field, "json"), s.JSON)
 		p.inItem = c.batch && !s.Root
+		if c.batch && c.batchXML {
+			c.fault(dotted(field, "json"), "the batch is XML, as each says")
+		}
 	case s.Header != "":
 		p.in, p.name, p.label = inHeader, textproto.CanonicalMIMEHeaderKey(s.Header), "header "+s.Header
 		if !headerName.MatchString(s.Header) {
@@ -179,10 +194,8 @@ func (c *compiler) place(field string, s Part, p *part) {
 		p.field = c.fieldName(dotted(field, "query"), s.Query)
 	case s.XML != "":
 		p.in, p.label = inXML, "xml "+s.XML
-		p.path = strings.Split(strings.TrimPrefix(s.XML, "/"), "/")
-		if !elementPath.MatchString(s.XML) {
-			c.fault(dotted(field, "xml"), "a path of element names without prefixes, as in /Envelope/Body/Id")
-		}
+		p.path = c.elements(dotted(field, "xml"), s.XML)
+		p.inItem = c.batch && c.batchXML && !s.Root
 	case s.Path != "":
 		p.in, p.label = inPath, "path "+s.Path
 		p.pattern = c.pattern(dotted(field, "path"), s.Path)
@@ -215,6 +228,13 @@ func (c *compiler) pointer(field, s string) []string {
 		c.fault(field, "%v", err)
 	}
 	return path
+}
+
+func (c *compiler) elements(field, s string) []string {
+	if !elementPath.MatchString(s) {
+		c.fault(field, "a path of element names without prefixes, as in /Envelope/Body/Id")
+	}
+	return strings.Split(strings.TrimPrefix(s, "/"), "/")
 }
 
 func (c *compiler) fieldName(field, s string) []string {

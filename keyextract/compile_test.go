@@ -38,6 +38,7 @@ func TestCompileReportsAllFaults(t *testing.T) {
 			Tags: byName{"a": {JSON: "/a", Optional: true}},
 		}, []string{"key[0].root", "key[1].as", "key[2].as", "key[3].first[0].optional", "tags.a.optional"}},
 		{"batch", keyextract.Spec{Each: "items", Key: parts{{Header: "X-Id"}, {JSON: "/a", Root: true}}}, []string{"each", "key"}},
+		{"XML batch", keyextract.Spec{Each: "xml:items", Key: parts{{JSON: "/a"}}}, []string{"each", "key[0].json"}},
 		{"batch without a key", keyextract.Spec{Each: "/items", Tags: byName{"a": {JSON: "/a"}}}, []string{"each"}},
 		{"guard without a key", keyextract.Spec{Guard: parts{{Digest: "body"}}}, []string{"guard", "key"}},
 		{"tags", keyextract.Spec{Key: parts{{JSON: "/a"}}, Tags: many}, []string{"tags"}},

@@ -65,9 +65,9 @@
 //
 // # Batches
 //
-// With Spec.Each the body is a batch: JSON parts of the key then point into one
-// item (Root: into the whole body), and each different item gives one key. An
-// empty batch, or one item without a key, leaves the whole delivery without a
+// With Spec.Each the body is a batch, of JSON or of XML: JSON (or XML) parts of the
+// key then point into one item (Root: into the whole body), and each different
+// item gives one key. An empty batch, or one item without a key, leaves the whole delivery without a
 // key; more than 10 000 items are malformed. Guard, tags and named values are
 // read from the whole body.
 //

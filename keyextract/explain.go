@@ -50,18 +50,14 @@ func (r *Rules) Explain(doc *Document) []Found {
 // firstItem returns the first item of a batch; the zero item, which is the whole
 // body, where deliveries are none.
 func (r *Rules) firstItem(doc *Document) (item, *Error) {
-	if r.each == nil {
+	if r.label == "" {
 		return item{}, nil
 	}
-	tree, err := doc.jsonBody()
+	items, err := r.items(doc)
 	if err != nil {
 		return item{}, err
 	}
-	items, err := tree.items(r.each)
-	if err != nil {
-		return item{}, err
-	}
-	return item{tree, items[0]}, nil
+	return items[0], nil
 }
 
 func (p *part) explain(of string, doc *Document, from item) Found {

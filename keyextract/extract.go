@@ -37,7 +37,7 @@ func (r *Rules) keys(doc *Document) ([]string, *Error) {
 	if len(r.key) == 0 {
 		return nil, nil
 	}
-	if r.each != nil {
+	if r.label != "" {
 		return r.batchKeys(doc)
 	}
 	key, err := keyText(doc, item{}, r.key, nil)

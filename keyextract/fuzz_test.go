@@ -23,6 +23,7 @@ func everything(t testing.TB) []*keyextract.Rules {
 		{Key: []keyextract.Part{{JSON: "/a/0/b", Optional: true}, {JSON: "/id", As: "text"}}},
 		{Key: []keyextract.Part{{JSON: "/id"}, {JSON: "/t", Root: true}}, Each: "/a/*/b"},
 		{Key: []keyextract.Part{{JSON: "/id"}}, Each: "#"},
+		{Key: []keyextract.Part{{XML: "/id"}}, Each: "xml:/a/b"},
 		{Key: []keyextract.Part{{Form: "id"}}},
 		{Key: []keyextract.Part{{Form: "a[b]"}}},
 		{Key: []keyextract.Part{{Form: "payload", JSON: "/id"}}},

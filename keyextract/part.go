@@ -39,8 +39,9 @@ type part struct {
 // An item is the part of a batch that a key is read from; the zero item is the
 // whole body.
 type item struct {
-	tree *jsonTree
-	at   int
+	tree     *jsonTree
+	elements []element // of an XML batch
+	at       int
 }
 
 // read returns the part's value; the zero Value where it is absent, null or
@@ -92,11 +93,14 @@ func (p *part) find(doc *Document, from item) (Value, *Error) {
 		}
 		return readField(fields, p.field)
 	case inXML:
+		if p.inItem {
+			return readXML(from.elements, from.at, p.path)
+		}
 		elements, err := doc.xmlBody()
 		if err != nil {
 			return Value{}, absentIfEmpty(err)
 		}
-		return readXML(elements, p.path)
+		return readXML(elements, -1, p.path)
 	case inPath:
 		return p.findPath(d.RawPath())
 	case isMethod:

@@ -19,7 +19,8 @@ type Part struct {
 	// multipart/form-data as its Content-Type says. Files are no fields.
 	Form string `yaml:"form"`
 	// XML is a path of element names into the body, from the root element on:
-	// /Envelope/Body/Id. Prefixes are ignored.
+	// /Envelope/Body/Id. Prefixes are ignored. In the key of an XML batch it leads
+	// on from the item, unless Root is set.
 	XML string `yaml:"xml"`
 	// Path is a regular expression (RE2) over the raw path, with one capturing
 	// group; what the group caught is percent-decoded once. It is anchored
@@ -40,8 +41,8 @@ type Part struct {
 	// or blank. A boolean or a container in its place is still no key. Only for
 	// the parts of a key or guard.
 	Optional bool `yaml:"optional"`
-	// Root makes JSON point into the whole body although the key is one of a
-	// batch's items.
+	// Root makes JSON (or XML) point into the whole body although the key is one of
+	// a batch's items.
 	Root bool `yaml:"root"`
 	// As reads the value in another way:
 	//
@@ -86,6 +87,8 @@ type Spec struct {
 	// Each, where set, says that the body is a batch: a JSON pointer to the
 	// array whose items are the events. A "*" in it stands for every item of an
 	// array on the way: /entry/*/changes. "#" is a body that is itself the array.
+	// "xml:" and a path of element names says that the body is XML, and that all
+	// elements at that path are the events: xml:/Envelope/Body/list/Event.
 	Each string `yaml:"each"`
 	// Guard is a second key, of which the whole delivery has one. Where it
 	// can't be read, the delivery has no usable key either, unless its parts

@@ -12,8 +12,10 @@ import (
 // nil: it can.
 func (r *Rules) CanSplit() error {
 	switch {
-	case r.each == nil:
+	case r.label == "":
 		return errors.New("deliveries are no batches: there is no each")
+	case r.eachXML != nil:
+		return errors.New("the batch is XML, of which only the whole is forwarded")
 	case len(r.each) > 1:
 		return errors.New("each goes through several arrays, and what stands around an inner one could be left without items")
 	case slices.ContainsFunc(r.key, (*part).readsDigest):
@@ -46,28 +48,28 @@ func (r *Rules) Only(doc *Document, keys []string) (body []byte, cut bool, err e
 		wanted[key] = true
 	}
 	var kept []int
-	for n, at := range b.items {
+	for n, it := range b.items {
 		key, failed := b.key(n)
 		if failed != nil {
 			return nil, false, failed
 		}
 		if wanted[key] {
 			delete(wanted, key)
-			kept = append(kept, at)
+			kept = append(kept, it.at)
 		}
 	}
 	if len(kept) == len(b.items) {
 		return nil, false, nil
 	}
-	array := b.items[0] - 1 // a container stands directly before what it contains
-	begin, end := b.tree.extent(array)
-	src := b.tree.src
+	tree, array := b.items[0].tree, b.items[0].at-1 // a container stands directly before what it contains
+	begin, end := tree.extent(array)
+	src := tree.src
 	body = append(make([]byte, 0, len(src)), src[:begin+1]...)
 	for i, at := range kept {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		from, to := b.tree.extent(at)
+		from, to := tree.extent(at)
 		body = append(body, src[from:to]...)
 	}
 	return append(body, src[end-1:]...), true, nil

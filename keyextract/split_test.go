@@ -49,6 +49,7 @@ func TestOnly(t *testing.T) {
 	for name, spec := range map[string]keyextract.Spec{
 		"no batch":        {Key: []keyextract.Part{{JSON: "/id"}}},
 		"several arrays":  {Each: "/entry/*/changes", Key: []keyextract.Part{{JSON: "/id"}}},
+		"XML":             {Each: "xml:/a/b", Key: []keyextract.Part{{XML: "/id"}}},
 		"the body's hash": {Each: "#", Key: []keyextract.Part{{JSON: "/id"}, {First: []keyextract.Part{{Digest: "body"}}}}},
 	} {
 		t.Run("can't be split: "+name, func(t *testing.T) {

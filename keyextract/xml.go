@@ -77,28 +77,41 @@ func parseXML(body []byte) ([]element, *Error) {
 	return elements, nil
 }
 
-// readXML returns the text of the one element at a path. Elements come after
-// their parents, so one look at each is enough.
-func readXML(elements []element, path []string) (Value, *Error) {
-	at := -1
+// readXML returns the text of the one element at a path that leads from an
+// element on; from -1 on it begins with the root.
+func readXML(elements []element, from int, path []string) (Value, *Error) {
+	at, err := findXML(elements, from, path)
+	switch {
+	case err != nil || at == nowhere:
+		return Value{}, err
+	case elements[at].holds:
+		return Value{Kind: container}, nil
+	}
+	return textValue(elements[at].text), nil
+}
+
+// nowhere is the index of no element.
+const nowhere = -2
+
+// findXML returns the index of the one element at a path. Elements come right
+// after their parents, so one look at each is enough, and the first whose parent
+// came before ends the search.
+func findXML(elements []element, at int, path []string) (int, *Error) {
 	for depth, name := range path {
 		found := -1
-		for i := at + 1; i < len(elements); i++ {
+		for i := at + 1; i < len(elements) && elements[i].parent >= at; i++ {
 			if elements[i].parent != at || elements[i].name != name {
 				continue
 			}
 			if found >= 0 {
-				return Value{}, malformed("the element %q of level %d stands twice", name, depth+1)
+				return 0, malformed("the element %q of level %d stands twice", name, depth+1)
 			}
 			found = i
 		}
 		if found < 0 {
-			return Value{}, nil
+			return nowhere, nil
 		}
 		at = found
 	}
-	if elements[at].holds {
-		return Value{Kind: container}, nil
-	}
-	return textValue(elements[at].text), nil
+	return at, nil
 }

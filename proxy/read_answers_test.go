@@ -19,7 +19,7 @@ func TestAnswersThatAreRead(t *testing.T) {
 		kind, body   string
 	}{
 		{"adyen", "", 200, "text/plain; charset=UTF-8", "[accepted]"},
-		{"salesforce", "mode: enforce\n    verify: none\n    key: {xml: /Envelope/Body/notifications/Notification/Id}", 200, "text/xml; charset=utf-8", soap},
+		{"salesforce", "mode: enforce\n    verify: none", 200, "text/xml; charset=utf-8", soap},
 		{"telegram", "", 200, "application/json", `{"method":"sendMessage","chat_id":1111111,"text":"caf\u00e9 \/ ☕"}` + "\n"},
 		{"twilio", "", 200, "text/xml", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Message>Hi</Message></Response>"},
 		{"twilio-voice", "", 200, "application/xml", "<Response><Say>Hi</Say></Response>"},

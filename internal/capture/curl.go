@@ -13,7 +13,7 @@ import (
 func isCurl(text []byte) bool {
 	text = bytes.TrimPrefix(text, []byte("$ "))
 	rest, ok := bytes.CutPrefix(text, []byte("curl"))
-	return ok && len(rest) > 0 && bytes.IndexByte([]byte(" \t\r\n\\"), rest[0]) >= 0
+	return ok && len(rest) > 0 && strings.IndexByte(" \t\r\n\\", rest[0]) >= 0
 }
 
 // What curl's options mean for the request: those that take a word, those that
