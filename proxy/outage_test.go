@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"oncegate/internal/forward"
 	"oncegate/lock"
 )
 
@@ -157,14 +158,12 @@ func TestStoreOutage(t *testing.T) {
 	t.Run("the store goes out between the claim and the first byte", func(t *testing.T) {
 		for policy, want := range map[string]string{"refuse": "503 unavailable 0", "forward": "200 unclaimed 1"} {
 			s := &faulty{store: newMem()}
-			// Dialling takes longer than the lease, so that it must be renewed.
 			r := newRig(t, newApp(t), s, "store_timeout: 200ms\n"+acmeRoute(jsonID+"\nlease: 1s\non_store_outage: "+policy))
+			// Connecting takes longer than the lease, which then must be renewed.
+			r.handler.WrapApps(func(a forward.App) forward.App { return slow{a, 1100 * time.Millisecond} })
 			s.fail(func(_ context.Context, batch []lock.Change) error {
 				if len(batch) > 0 && batch[0].Expect != lock.None {
 					return lock.ErrUnavailable // all but the begin
-				}
-				if len(batch) > 0 {
-					time.Sleep(1100 * time.Millisecond) // the lease counts from before the write
 				}
 				return nil
 			})
@@ -175,6 +174,19 @@ func TestStoreOutage(t *testing.T) {
 			s.fail(nil)
 		}
 	})
+}
+
+// A slow app is one that it takes a while to connect to, with a claim.
+type slow struct {
+	forward.App
+	by time.Duration
+}
+
+func (s slow) Forward(ctx context.Context, r *forward.Request) (*forward.Answer, error) {
+	if r.Header["Oncegate-Attempt"] != nil {
+		time.Sleep(s.by)
+	}
+	return s.App.Forward(ctx, r)
 }
 
 // An unreadable store damages the answers it is asked for.

@@ -230,17 +230,32 @@ func TestRequestUntouched(t *testing.T) {
 			t.Errorf("a stranger was answered %d %v, want 401 and no invitation", s.status, s.err)
 		}
 	})
-	t.Run("a kept connection has no deadline left", func(t *testing.T) {
+	t.Run("no deadline is left of a request", func(t *testing.T) {
 		const soon = 50 * time.Millisecond
-		r := newRig(t, newApp(t), newMem(), acmeRoute("key: [{header: X-Id}]"))
+		r := newRig(t, newApp(t), newMem(), acmeRoute(jsonID+"\nwait: 10s"))
 		r.handler.SetTimes(soon, soon)
 		c := r.dial()
-		for i := range 3 {
-			c.say(fmt.Sprintf("POST /hooks/acme HTTP/1.1\r\nHost: h\r\nX-Id: k%d\r\nX-Sig: %s\r\nContent-Length: 2\r\n\r\n{}", i, mac(secret, "{}")))
+		body := `{"id":"evt_0"}`
+		ask := "POST /hooks/acme HTTP/1.1\r\nHost: h\r\nX-Sig: " + mac(secret, body) + "\r\nContent-Length: 14\r\n\r\n" + body
+		for i, request := range []string{ask, "GET /pass HTTP/1.1\r\nHost: h\r\n\r\n", ask} {
+			c.say(request)
 			if s := c.hear(t); s.status != 200 {
 				t.Fatalf("request %d: %d %v", i, s.status, s.err)
 			}
 			time.Sleep(2 * soon) // past all that was set for the request
+		}
+		arrived, release := r.app.hold(t)
+		first := r.later(r.acme(`{"id":"evt_1"}`))
+		<-arrived
+		second := r.later(r.acme(`{"id":"evt_1"}`))
+		r.inHand(2)
+		time.Sleep(2 * soon)
+		release()
+		if s := <-first; s.result != "fresh" {
+			t.Errorf("the first got %d %q %v", s.status, s.result, s.err)
+		}
+		if s := <-second; !is(s.result, "waited") {
+			t.Errorf("the second got %d %q %v", s.status, s.result, s.err)
 		}
 	})
 }
