@@ -23,14 +23,18 @@ const guardPrefix = " guard "
 const maxKept = 64 << 20
 
 // policyOf returns what a route says about its claims, as the Gate takes it.
-func policyOf(r *config.Route) *lock.Policy {
+func policyOf(r *config.Route, w lock.Witness) *lock.Policy {
 	p := &lock.Policy{
 		Lease: r.Lease, AppLimit: r.AppLimit, Retention: r.Retention, Attempts: r.Attempts,
 		RefuseMismatch: r.OnMismatch == "refuse",
 		KeepRequest:    r.Record == "unsettled" || r.Record == "full",
 	}
-	if r.OnUnknown == "hold" {
+	switch r.OnUnknown {
+	case "hold":
 		p.OnUnknown = lock.HoldUnknown
+	case "witness":
+		p.OnUnknown, p.Witness = lock.WitnessUnknown, w
+		p.WitnessAnswer = &lock.Answer{Status: r.Witness.Status, Body: []byte(r.Witness.Body)}
 	}
 	p.KeepDone = keepDone(r)
 	return p
@@ -46,7 +50,7 @@ func (r *route) question(d *delivery.Delivery, v keyextract.Values) *lock.Ask {
 		Wait:    max(0, r.Wait-time.Since(d.Arrived)),
 	}
 	// Each event of a batch would keep all of it.
-	keeps := r.policy.KeepRequest || r.policy.KeepDone != nil
+	keeps := r.policy.KeepRequest || r.policy.KeepDone != nil || r.policy.Witness != nil
 	if n := len(v.Keys); keeps && (n == 1 || n*len(d.Body) <= maxKept) {
 		ask.Request = func() []byte { return keepRequest(d) }
 	}

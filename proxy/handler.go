@@ -45,8 +45,9 @@ type Handler struct {
 	// A request takes the table once and keeps to it.
 	table atomic.Pointer[table]
 
-	mu   sync.Mutex // guards apps; held while a table is made
-	apps map[config.Upstream]*upstream
+	mu        sync.Mutex // guards what follows; held while a table is made
+	apps      map[config.Upstream]*upstream
+	witnesses []*configured
 }
 
 // A table is a configuration made ready to serve. It does not change.
@@ -100,8 +101,12 @@ func (h *Handler) Reload(c *config.Config) error {
 		if err != nil {
 			return fmt.Errorf("route %s: %w", r.Name, err)
 		}
+		w, err := h.witness(r)
+		if err != nil {
+			return fmt.Errorf("route %s: %w", r.Name, err)
+		}
 		t.routes[canonicalPath(r.Path)] = &route{
-			Route: r, namespace: c.Namespace, policy: policyOf(r), app: up.app, pass: up.pass,
+			Route: r, namespace: c.Namespace, policy: policyOf(r, w), app: up.app, pass: up.pass,
 		}
 	}
 	h.hand.limit(c.MaxInHand, c.MaxInHandBytes)
@@ -200,6 +205,9 @@ func (h *Handler) Close() error {
 	var errs []error
 	for _, up := range h.apps {
 		errs = append(errs, up.app.Close())
+	}
+	for _, w := range h.witnesses {
+		errs = append(errs, w.close())
 	}
 	return errors.Join(errs...)
 }

@@ -48,7 +48,7 @@ const figuresEvery = time.Minute
 // answer the figures stay what they were; store.up says so.
 func (s *service) startBackground(c *config.Config) {
 	o := lock.BackgroundOptions{
-		Namespace: c.Namespace, Horizons: map[string]time.Duration{}, FiguresEvery: figuresEvery, Figures: s.figures.set,
+		Namespace: c.Namespace, Policies: s.handler.Witnessed(), Horizons: map[string]time.Duration{}, FiguresEvery: figuresEvery, Figures: s.figures.set,
 	}
 	for _, r := range c.Routes {
 		if r.Mode != config.ModeEnforce {

@@ -43,12 +43,7 @@ func (l *loader) checkPolicy(prefix string, p policy) {
 	default:
 		l.oneOf(prefix+"mode", p.Mode, string(ModeEnforce), string(ModeObserve), string(ModeOff))
 	}
-	switch value(p.OnUnknown) {
-	case "witness":
-		l.fault(prefix+"on_unknown", "witness is not available in this version; use retry or hold")
-	default:
-		l.oneOf(prefix+"on_unknown", p.OnUnknown, "retry", "hold")
-	}
+	l.oneOf(prefix+"on_unknown", p.OnUnknown, "retry", "hold", "witness")
 	l.oneOf(prefix+"on_missing_key", p.OnMissingKey, "refuse", "forward")
 	l.oneOf(prefix+"on_mismatch", p.OnMismatch, "replay", "refuse", "run")
 	l.oneOf(prefix+"on_store_outage", p.OnStoreOutage, "refuse", "forward")

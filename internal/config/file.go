@@ -8,6 +8,7 @@ import (
 	"oncegate/internal/strictyaml"
 	"oncegate/keyextract"
 	"oncegate/provider"
+	"oncegate/witness"
 )
 
 // topLevel is what a file says, as written. A nil field was not written. The
@@ -75,7 +76,7 @@ type policy struct {
 	OnStoreOutage *string `yaml:"on_store_outage" env:"ON_STORE_OUTAGE"`
 	// Too much is in hand: refuse, or forward unclaimed. The default is forward where the sender never retries.
 	OnOverload *string `yaml:"on_overload" env:"ON_OVERLOAD"`
-	// An attempt ended unknown: retry with the next delivery, or hold until an operator decides.
+	// An attempt ended unknown: retry with the next delivery; hold until an operator decides; or ask a witness whether the effect exists.
 	OnUnknown *string `yaml:"on_unknown" env:"ON_UNKNOWN"`
 	// After how many endings without an answer of the app's own `retry` becomes `hold`. 0: no limit.
 	Attempts *int `yaml:"attempts" env:"ATTEMPTS"`
@@ -139,8 +140,32 @@ type routeSpec struct {
 	Patience *time.Duration `yaml:"patience"`
 	// How long after the first try the sender's last one comes. Without it the preset's; 0: the sender never retries.
 	RetriesFor *time.Duration `yaml:"retries_for"`
+	// Whom to ask with on_unknown: witness, a list of rules (see below). The first one whose condition holds is asked.
+	Witness []witness.Spec `yaml:"witness"`
+	// Where the rules' SQL is asked.
+	WitnessDB *witnessDBSpec `yaml:"witness_db"`
+	// What deliveries get of an event whose effect a witness has found, in place of the app's answer: status (200) and body.
+	WitnessAnswer *witnessAnswerSpec `yaml:"witness_answer"`
 
 	policy `yaml:",inline"`
+}
+
+// witnessDBSpec is the database that a witness's SQL is asked of.
+type witnessDBSpec struct {
+	// postgres://host:5432/db, mysql://host:3306/db (MariaDB too) or sqlite:///path/to/file. Never a replica's. Required.
+	URL *string `yaml:"url"`
+	// The user, where the URL holds none. One that can only read is best.
+	User *string `yaml:"user"`
+	// The password, where the URL holds none: any characters, not escaped. file:/path reads it from a file.
+	Password *string `yaml:"password"`
+}
+
+// witnessAnswerSpec is an answer that stands for the app's.
+type witnessAnswerSpec struct {
+	// A status between 200 and 299.
+	Status *int `yaml:"status"`
+	// The body.
+	Body *string `yaml:"body"`
 }
 
 // tokenSpec is a token for the operators' listener.

@@ -27,6 +27,7 @@ func TestReference(t *testing.T) {
 	holdReference(t, "../../README.md", settings, defaults)
 	holdReference(t, "../../docs/config.md", append(settings, []referenceSource{
 		{"store", "file.go", "storeSpec"}, {"admin token", "file.go", "tokenSpec"}, {"encryption key", "file.go", "keySpec"},
+		{"witness", "../../witness/spec.go", "Spec"}, {"witness_db", "file.go", "witnessDBSpec"}, {"witness_answer", "file.go", "witnessAnswerSpec"},
 		{"part", "../../keyextract/spec.go", "Part"}, {"condition", "../../keyextract/spec.go", "Condition"},
 		{"handshake", "../../provider/preset.go", "Handshake"},
 		{"scheme", "../../verify/spec.go", "Spec"}, {"time", "../../verify/spec.go", "Time"}, {"fields", "../../verify/spec.go", "Fields"},

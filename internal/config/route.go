@@ -75,6 +75,7 @@ func (l *loader) compileRoute(c *Config, name string, spec routeSpec) *Route {
 	rules := l.compileRules(field, spec, preset, said, r)
 	l.compileVerifier(c, field, spec, preset, rules, r)
 	l.setPolicies(field, spec, preset, said, r)
+	l.compileWitness(field, spec, r)
 	l.checkRoute(c, r, said)
 	return r
 }

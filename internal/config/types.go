@@ -117,7 +117,8 @@ type Route struct {
 	OnMismatch           string         // replay, refuse, run
 	OnStoreOutage        string         // refuse, forward
 	OnOverload           string         // refuse, forward
-	OnUnknown            string         // retry, hold
+	OnUnknown            string         // retry, hold, witness
+	Witness              *RouteWitness  // nil unless OnUnknown is witness
 	Attempts             int            // 0: no limit
 	UnknownStatuses      StatusSet      // never holds a 2xx
 	Statuses             map[string]int // result word → status, where the provider wants another
