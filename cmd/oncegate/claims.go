@@ -12,6 +12,7 @@ import (
 
 	"oncegate/internal/operator"
 	"oncegate/internal/strictyaml"
+	"oncegate/internal/telemetry"
 )
 
 func (p *program) claimsCommand() *cobra.Command {
@@ -45,8 +46,22 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.query.Tag, "tag", "", "only claims with this tag, as `name=value`")
 	flags.StringVar(&f.query.Result, "result", "", "only events of which a delivery ended with this result `word`, as far as evidence goes")
 	flags.BoolVar(&f.query.Unfinished, "unfinished", false, "only claims that are not done and whose sender has given up")
+	complete(cmd, "state", "running", "done", "released", "unknown", "tombstone")
+	var words []string
+	for _, word := range telemetry.Results() {
+		words = append(words, string(word))
+	}
+	complete(cmd, "result", words...)
 	flags.StringVar(&f.since, "seen-within", "", "only what a delivery changed within this `time`: 2h, 7d")
 	flags.StringVar(&f.idle, "not-seen-for", "", "only what no delivery changed for this `time`")
+}
+
+// complete lets shells complete a flag's value.
+func complete(cmd *cobra.Command, flag string, words ...string) {
+	// It fails for a flag that is not there, or has a completion already.
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err)
+	}
 }
 
 // ask completes the query.

@@ -45,6 +45,8 @@ Still running. Look around:
   curl http://%[2]s/                    the ledger of the shop without it
   curl http://%[3]s/metrics             what oncegate counts
   %[4]s claims ls --config %[5]s
+  %[4]s claims show evt_demo001 --config %[5]s
+  %[4]s stats --config %[5]s
 
 Send one new event ten times at once:
 

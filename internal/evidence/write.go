@@ -13,7 +13,7 @@ func (r *Recorder) run(ctx context.Context) {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
 	failing := false
-	purged := time.Now()
+	var purged time.Time // the first round purges, and so makes the table
 	for {
 		select {
 		case <-tick.C:
