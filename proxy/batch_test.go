@@ -40,13 +40,21 @@ var batchSenders = map[string]batchSender{
 	"quickbooks": {`{"specversion":"1.0","source":"intuit","id":"%s"}`, "[ %s ]", "intuit/%s"},
 }
 
+// between is what parts two items.
+func (s batchSender) between() string {
+	if strings.HasPrefix(s.item, "<") {
+		return ""
+	}
+	return ","
+}
+
 // body is a batch of the items with these IDs.
 func (s batchSender) body(ids ...string) string {
 	items := make([]string, len(ids))
 	for i, id := range ids {
 		items[i] = fmt.Sprintf(s.item, id)
 	}
-	return fmt.Sprintf(s.around, strings.Join(items, ","))
+	return fmt.Sprintf(s.around, strings.Join(items, s.between()))
 }
 
 // A presetRig is a rig with one route of a preset, whose provider it can play.
@@ -173,6 +181,25 @@ func TestBatchesOfProviders(t *testing.T) {
 				t.Error("the log does not say how many events were left out")
 			}
 		})
+	}
+}
+
+// TestXMLBatches: each of a Salesforce message's notifications is claimed.
+func TestXMLBatches(t *testing.T) {
+	s := batchSender{
+		item:   `<Notification><Id>%s</Id><sObject><Id>r</Id></sObject></Notification>`,
+		around: `<soapenv:Envelope xmlns:soapenv="x"><soapenv:Body><notifications><OrganizationId>o</OrganizationId>%s</notifications></soapenv:Body></soapenv:Envelope>`,
+	}
+	r := newPresetRig(t, newMem(), "salesforce", "mode: enforce\n    verify: none")
+	send := func(ids ...string) *http.Request { return r.post("/hook", s.body(ids...), "Content-Type", "text/xml") }
+	r.expect(send("n1", "n2"), 200, "fresh")
+	r.expect(send("n2", "n1"), 200, "replay")
+	r.expect(send("n2"), 200, "replay")
+	r.expect(send("n2", "n3"), 200, "fresh")
+	r.expect(send(), 422, "unkeyed")
+	r.hits(2)
+	if n := r.records(); n != 3 {
+		t.Errorf("%d claims, want 3", n)
 	}
 }
 

@@ -149,6 +149,9 @@ func (e *explainer) printKey() {
 		}
 		e.say("%-13s %s: %s", f.Of, f.Place, value)
 	}
+	if n := len(e.Values.Keys); e.route.Batches && n > 0 {
+		e.say("batch: %d different events, the parts above are the first one's", n)
+	}
 	for i, key := range e.Values.Keys {
 		if i == maxShownKeys {
 			e.say("... and %d more", len(e.Values.Keys)-i)

@@ -69,6 +69,7 @@ func (p *program) showProvider(name string) error {
 	row("observed because", preset.ObserveWhy)
 	row("signed by", schemes(preset.Verify))
 	row("event key", keyText(preset.Key))
+	row("a batch, of", preset.Each)
 	row("key is signed", yesNo(preset.KeySigned))
 	row("same key on retries", preset.StableRetries)
 	row("same key on resends", preset.StableResend)
@@ -77,6 +78,9 @@ func (p *program) showProvider(name string) error {
 	row("retries for", retriesFor(preset))
 	row("takes as accepted", strings.Join(preset.Success, ", "))
 	row("the app's answer is", preset.Answer)
+	for _, h := range preset.Handshakes {
+		row("handshake", handshakeText(&h))
+	}
 	for _, name := range sortedKeys(preset.Params) {
 		row("param "+name, preset.Params[name].About)
 	}
@@ -93,6 +97,18 @@ func (p *program) showProvider(name string) error {
 		row("note", note)
 	}
 	return table.Flush()
+}
+
+// handshakeText says which request is no event.
+func handshakeText(h *provider.Handshake) string {
+	text := h.Name
+	if len(h.Methods) > 0 {
+		text += " by " + strings.Join(h.Methods, ", ")
+	}
+	if h.Unsigned {
+		text += ", not signed"
+	}
+	return text
 }
 
 // schemes names how a provider signs, in a word each.
