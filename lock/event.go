@@ -8,8 +8,10 @@ type Event struct {
 	Kind  EventKind
 	Scope string        // empty for what concerns the store as a whole
 	Took  time.Duration // of a trip
-	// Testimony is a witness's.
+	// Testimony is a witness's, about the event that Key and Text name.
 	Testimony Testimony
+	Key       Key
+	Text      string
 	N         int   // changes or keys in a trip, or how many it concerns
 	Err       error // of what failed; nil where that was told otherwise
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"oncegate/internal/bug"
 )
 
 // A Witness can tell whether an event has had its effect. It may be asked
@@ -72,7 +74,7 @@ func (g *Gate) testify(ctx context.Context, r *Record, request []byte, p *Policy
 	defer func() { s.at = time.Now() }()
 	s.testimony, s.err = g.question(ctx, r, request, p)
 	if s.testimony == TestifyNo {
-		if r.RunsUntil > 0 {
+		if r.RunsUntil > 0 && !bug.Is(bug.EarlyNo) {
 			return s // it may still come to be
 		}
 		s.testimony, s.err = g.question(ctx, r, request, p)
@@ -100,7 +102,7 @@ func (g *Gate) question(ctx context.Context, r *Record, request []byte, p *Polic
 	if err != nil {
 		t = TestifyNothing
 	}
-	g.observe(Event{Kind: EventWitness, Scope: r.Scope, Testimony: t, Err: err})
+	g.observe(Event{Kind: EventWitness, Scope: r.Scope, Key: r.Key, Text: r.Text, Testimony: t, Err: err})
 	return t, err
 }
 

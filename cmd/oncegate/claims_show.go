@@ -113,11 +113,22 @@ func printTimeline(w io.Writer, life *operator.Life) error {
 			fmt.Fprintf(table, "  %s\t\t%s\t\t\t\t\tby %s: %s\n", at, printable(m.Result), printable(m.Who), printable(m.Why))
 			continue
 		}
+		if m.Kind == "witness" {
+			fmt.Fprintf(table, "  %s\t%d\t%s\t\t\t\t\tby the witness%s\n", at, m.Count, m.Result, printable(colon(m.Detail)))
+			continue
+		}
 		took := (time.Duration(m.Total) * time.Microsecond).Round(100 * time.Microsecond)
 		fmt.Fprintf(table, "  %s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", at, m.Count, m.Result, orDash(number(m.Status)), m.Attempt, took,
 			orDash(m.Remote), orDash(strings.Join(more(m), ", ")))
 	}
 	return table.Flush()
+}
+
+func colon(detail string) string {
+	if detail == "" {
+		return ""
+	}
+	return ": " + detail
 }
 
 func number(n int) string {

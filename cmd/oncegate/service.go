@@ -110,7 +110,7 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 	s.openJournal(c)
 	undo = append(undo, s.closeJournal)
 	s.gate = lock.NewGate(s.store, lock.Options{
-		StoreTimeout: c.StoreTimeout, Memory: doneMemory, Journal: s.journal, Observe: s.tel.Claim,
+		StoreTimeout: c.StoreTimeout, Memory: doneMemory, Journal: s.journal, Observe: s.claimEvent,
 	})
 	undo = append(undo, func() error { return s.gate.Close(context.WithoutCancel(ctx)) })
 	if s.handler, err = proxy.New(proxy.Options{Config: c, Gate: s.gate, Telemetry: s.tel, Log: s.log}); err != nil {
@@ -144,6 +144,14 @@ func (s *service) openStore(ctx context.Context, c *config.Config) error {
 		return errors.Join(fmt.Errorf("store %s: %w", c.Store, err), backend.Close())
 	}
 	return nil
+}
+
+// claimEvent takes in what the claim protocol did beside the answers.
+func (s *service) claimEvent(e lock.Event) {
+	s.tel.Claim(e)
+	if e.Kind == lock.EventWitness {
+		s.recorder.Witnessed(e.Key, e.Text, e.Testimony, e.Err)
+	}
 }
 
 // observe lets the metrics look at what can only be looked at.

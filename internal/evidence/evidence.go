@@ -47,6 +47,8 @@ const (
 	KindDelivery Kind = iota
 	// KindDecision: what an operator decided. Result is the verb.
 	KindDecision
+	// KindWitness: what a witness said when it was asked. Result is its word.
+	KindWitness
 )
 
 // An ID names an entry: a random value. Writing an entry whose ID is there

@@ -44,6 +44,7 @@ const (
 
 // A group is what deliveries that share an entry have in common.
 type group struct {
+	kind              Kind
 	scope, key, route string
 	result            telemetry.Result
 	status, attempt   int
@@ -112,6 +113,23 @@ func (r *Recorder) item(o *telemetry.Outcome, key string) {
 		scope: o.Scope, key: key, route: o.Route, result: o.Result, status: o.Status, attempt: o.Attempt,
 		remote: o.Remote, duplicate: o.Duplicate, late: o.Duplicate && o.Age > LateAfter,
 	}
+	r.gather(g, o)
+}
+
+// Witnessed takes in what a witness said about an event. It only touches memory.
+func (r *Recorder) Witnessed(key lock.Key, text string, said lock.Testimony, err error) {
+	if r.o.Store == nil {
+		return
+	}
+	o := telemetry.Outcome{Result: telemetry.Result(said.String()), At: time.Now()}
+	if err != nil {
+		o.Detail = err.Error()
+	}
+	r.gather(group{kind: KindWitness, scope: key.Scope, key: text, result: o.Result}, &o)
+}
+
+// gather takes in an outcome as one of a group.
+func (r *Recorder) gather(g group, o *telemetry.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.groups[g]
@@ -137,7 +155,7 @@ func (r *Recorder) item(o *telemetry.Outcome, key string) {
 // begin makes an entry for a group; nil where there is no room.
 func (r *Recorder) begin(g group, o *telemetry.Outcome) *gathered {
 	e := &gathered{group: g, Entry: Entry{
-		ID: newID(), First: o.At, Last: o.At, Kind: KindDelivery,
+		ID: newID(), First: o.At, Last: o.At, Kind: g.kind,
 		Route: o.Route, Provider: o.Provider, Result: string(o.Result), Status: o.Status, Duplicate: o.Duplicate, Late: g.late,
 		Facts: Facts{
 			Text: g.key, Attempt: o.Attempt, AppStatus: o.AppStatus, SecondRun: o.SecondRun, Differs: o.Differs, Stub: o.Stub,

@@ -184,6 +184,22 @@ func TestRecorder(t *testing.T) {
 			t.Errorf("%d rows", len(s.rows))
 		}
 	})
+	bubble(t, "what a witness said", func(t *testing.T, r *evidence.Recorder, s *table) {
+		key := lock.KeyOf("shop", "stripe", "evt_1")
+		for range 3 {
+			r.Witnessed(key, "evt_1", lock.TestifyNothing, errOut)
+		}
+		r.Witnessed(key, "evt_1", lock.TestifyYes, nil)
+		time.Sleep(2 * time.Second)
+		if len(s.rows) != 2 || s.deliveries() != 4 {
+			t.Errorf("%+v", s.rows)
+		}
+		for _, e := range s.rows {
+			if e.Kind != evidence.KindWitness || e.Key != key || (e.Result == "nothing") != (e.Detail == "out") {
+				t.Errorf("%+v", e)
+			}
+		}
+	})
 	bubble(t, "the end writes what is left", func(t *testing.T, r *evidence.Recorder, s *table) {
 		o := outcome("evt_1", telemetry.ResultFresh)
 		r.Record(&o)

@@ -29,7 +29,7 @@ type Moment struct {
 	Last time.Time `json:"last"`
 	// Count is how many deliveries it stands for.
 	Count int `json:"count"`
-	// Kind is delivery or decision.
+	// Kind is delivery, decision, or witness: then Result is what it said.
 	Kind   string `json:"kind"`
 	Route  string `json:"route,omitempty"`
 	Result string `json:"result"`
@@ -121,8 +121,11 @@ func momentOf(e *evidence.Entry) Moment {
 		At: e.First, Last: e.Last, Count: e.Count, Kind: "delivery", Route: e.Route, Result: e.Result, Status: e.Status,
 		Duplicate: e.Duplicate, Late: e.Late, Facts: e.Facts,
 	}
-	if e.Kind == evidence.KindDecision {
+	switch e.Kind {
+	case evidence.KindDecision:
 		m.Kind = "decision"
+	case evidence.KindWitness:
+		m.Kind = "witness"
 	}
 	m.Text = "" // the claim says it
 	return m
