@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"oncegate/internal/bug"
 )
 
 // An Answer is what the app said to an attempt, as it is kept for replay. To
@@ -94,6 +96,9 @@ func (r *Record) StoredAnswer() (*Answer, error) {
 		return nil, fmt.Errorf("answer of %s, body: %w", r.Digest, err)
 	}
 	a := &Answer{Status: r.AnswerStatus, Body: body}
+	if bug.Is(bug.EmptyReplay) {
+		a.Body = nil
+	}
 	if len(header) > 0 {
 		a.Stub = header[0]&stubFlag != 0
 		header = header[1:]

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"oncegate/internal/bug"
 )
 
 // ErrFenced says that the attempt's claim is another's by now.
@@ -62,7 +64,7 @@ func (a *Attempt) own(c *claim, sent time.Time) {
 func (a *Attempt) begin() {
 	a.g.wg.Add(1)
 	a.g.inHand.Add(1)
-	if a.SecondRun() {
+	if a.SecondRun() && !bug.Is(bug.Uncounted) {
 		a.g.observe(Event{Kind: EventSecondRun, Scope: a.ask.Items[0].Key.Scope})
 	}
 }
@@ -252,6 +254,10 @@ func (a *Attempt) empty() bool {
 
 // stop ends the renewals. It returns with the turn.
 func (a *Attempt) stop() {
+	if bug.Is(bug.LateRenewal) {
+		a.turn.take()
+		return
+	}
 	a.endRenews()
 	a.turn.take()
 	a.over = true

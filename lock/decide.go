@@ -1,6 +1,10 @@
 package lock
 
-import "time"
+import (
+	"time"
+
+	"oncegate/internal/bug"
+)
 
 // OnUnknown is a route's policy for a claim whose last attempt may have taken
 // effect.
@@ -70,15 +74,24 @@ func decide(r *Record, p *Policy) (meaning, time.Duration) {
 		}
 		return meansLapsed, 0
 	case StateDone:
+		if bug.Is(bug.DoneAgain) {
+			return meansBegin, 0
+		}
 		return meansReplay, 0
 	case StateUnknown:
 		if p.OnUnknown == WitnessUnknown {
 			return meansWitness, max(0, r.RunsUntil)
 		}
+		if p.OnUnknown == HoldUnknown && bug.Is(bug.HoldRuns) {
+			return meansBegin, 0
+		}
+		if bug.Is(bug.NeverAgain) {
+			return meansHeld, 0
+		}
 		if p.OnUnknown == HoldUnknown || p.Attempts > 0 && r.Unanswered >= p.Attempts {
 			return meansHeld, 0
 		}
-		if r.RunsUntil > 0 {
+		if r.RunsUntil > 0 && !bug.Is(bug.BlindTakeover) {
 			return meansSettling, r.RunsUntil
 		}
 		return meansBegin, 0
@@ -114,6 +127,9 @@ func begun(r *Record, item Item, ask *Ask, token Token) Record {
 		Deliveries: r.Deliveries + 1,
 		Payload:    ask.Payload,
 		Tags:       ask.Tags,
+	}
+	if bug.Is(bug.SameNumber) {
+		next.Attempt = max(1, r.Attempt)
 	}
 	next.Mark = r.Mark & markWords
 	if r.State != StateTombstone {

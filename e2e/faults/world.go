@@ -13,12 +13,8 @@ import (
 	"oncegate/internal/testenv"
 )
 
-const (
-	// spread is the time over which a world's events come.
-	spread = 6 * time.Second
-	// retries is how long senders go on when nothing is broken any more.
-	retries = 90 * time.Second
-)
+// spread is the time over which a world's events come.
+const spread = 6 * time.Second
 
 // Options say what a world is like.
 type Options struct {
@@ -29,6 +25,9 @@ type Options struct {
 	Events int
 	// Env is added to the gates' environment.
 	Env []string
+	// Retries is how long senders go on when nothing is broken any more. Zero
+	// means 90 s.
+	Retries time.Duration
 }
 
 // Calm reports whether nothing but the app's own endings goes wrong in the world
@@ -61,6 +60,9 @@ type world struct {
 // Live makes a world, lets its histories run, and returns what is to be judged,
 // and what happened, in figures.
 func Live(t *testing.T, o Options) (*Record, *Figures) {
+	if o.Retries == 0 {
+		o.Retries = 90 * time.Second
+	}
 	w := newWorld(t, o)
 	chance := rand.New(rand.NewPCG(uint64(o.Seed), 1))
 	events := make([]harness.Event, o.Events)
@@ -93,10 +95,10 @@ func Live(t *testing.T, o Options) (*Record, *Figures) {
 		steps := troubles(chance, o.Store.Server != nil, spread+2*time.Second)
 		w.strike(t, ctx, steps)
 	}
-	late := time.AfterFunc(retries, endTrying)
+	late := time.AfterFunc(o.Retries, endTrying)
 	defer late.Stop()
 	sending.Wait()
-	after, endAfter := context.WithTimeout(ctx, retries)
+	after, endAfter := context.WithTimeout(ctx, o.Retries)
 	defer endAfter()
 	w.sender.replays(after, events)
 	w.close(t)

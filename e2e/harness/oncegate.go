@@ -43,6 +43,14 @@ func (b *Binary) Run(m *testing.M, run func(*testing.M) int) int {
 	return code
 }
 
+// Remove removes what was built, where Run does not.
+func (b *Binary) Remove(t testing.TB) {
+	t.Helper()
+	if err := os.RemoveAll(b.dir); err != nil {
+		t.Error(err)
+	}
+}
+
 // Path returns the built command.
 func (b *Binary) Path(t testing.TB) string {
 	t.Helper()
