@@ -46,6 +46,8 @@ func (k *kept) Write(_ context.Context, entries []evidence.Entry) error {
 	return nil
 }
 
+func (k *kept) Purge(context.Context, string, time.Time, int) (int, error) { return 0, nil }
+
 // find waits until there is evidence of so many deliveries, and returns it by
 // result.
 func (k *kept) find(t testing.TB, deliveries int) map[string]evidence.Entry {
@@ -62,6 +64,12 @@ func (k *kept) find(t testing.TB, deliveries int) map[string]evidence.Entry {
 		return n >= deliveries
 	})
 	return found
+}
+
+func (k *kept) len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.rows)
 }
 
 // text is all that evidence holds, samples of what was refused included.
@@ -101,7 +109,7 @@ func TestEvidence(t *testing.T) {
 		if !replay.Duplicate || replay.Late || replay.AppStatus != 0 || replay.Retry != "x-slack-retry-num: 2, x-slack-retry-reason: http_timeout" {
 			t.Errorf("%+v", replay)
 		}
-		if n := len(r.kept.rows); n != 2 {
+		if n := r.kept.len(); n != 2 {
 			t.Errorf("%d rows: a forged delivery left a trace", n)
 		}
 		if refused := r.kept.r.Refused(); len(refused) != 1 || refused[0].Result != "unverified" || refused[0].Remote != "127.0.0.1" {
