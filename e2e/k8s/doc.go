@@ -6,6 +6,6 @@
 // base that the tests make from the local Go installation, and run as a container
 // is: its own root, read-only, and a user without rights. Manifests are built by
 // kustomize's own packages, decoded as strictly as an API server decodes them,
-// admitted by the code behind Pod Security's "restricted" level, and compared with
-// what the binary really serves.
+// validated by its own code, admitted by that of Pod Security's "restricted" level,
+// and compared with what the binary really serves.
 package k8s

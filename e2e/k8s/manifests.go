@@ -62,8 +62,8 @@ func (m *PodMonitor) DeepCopyObject() runtime.Object {
 }
 
 // Build has kustomize build a folder, as `kubectl apply -k` does, and decodes
-// what it makes as an API server with strict field validation does: a field that
-// the kind does not have, or has twice, is an error.
+// and validates what it makes as an API server with strict field validation does: a
+// field that the kind does not have, or has twice, is an error.
 func Build(folder string) (*Manifests, error) {
 	made, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -91,6 +91,9 @@ func (m *Manifests) add(text []byte) error {
 	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
 	object, _, err := strict.Decode(text, nil, nil)
 	if err != nil {
+		return err
+	}
+	if err := Validate(object); err != nil {
 		return err
 	}
 	switch o := object.(type) {
