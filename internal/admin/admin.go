@@ -35,6 +35,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -64,6 +65,8 @@ type Server struct {
 	o    Options
 	http http.Server
 	room chan struct{}
+	// wrong is when a wrong token was last logged, in Unix seconds.
+	wrong atomic.Int64
 }
 
 const (
@@ -187,13 +190,21 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (Token, bool) {
 	who, ok := whose(s.o.Tokens(), secret)
 	if !strings.EqualFold(scheme, "Bearer") || !ok {
 		if secret != "" {
-			s.o.Log.Warn("an operator's token was wrong", "remote", r.RemoteAddr)
+			s.wrongToken(r.RemoteAddr)
 		}
 		w.Header().Set("WWW-Authenticate", `Bearer realm="oncegate"`)
 		problem(w, http.StatusUnauthorized, "token", "This needs a token: Authorization: Bearer ...; the first one is in admin.token in the state folder.")
 		return Token{}, false
 	}
 	return who, true
+}
+
+// wrongToken logs that a token was wrong, once a second at most.
+func (s *Server) wrongToken(remote string) {
+	now := time.Now().Unix()
+	if last := s.wrong.Load(); last != now && s.wrong.CompareAndSwap(last, now) {
+		s.o.Log.Warn("an operator's token was wrong", "remote", remote)
+	}
 }
 
 // named reports whether a Host header is one by which this listener is called.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -59,6 +60,20 @@ func (s *table) set(out, lost bool) {
 	s.out, s.lost = out, lost
 }
 
+// all returns what is there.
+func (s *table) all() map[evidence.ID]evidence.Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.rows)
+}
+
+// writes is how many entries were written, again ones too.
+func (s *table) writes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.written
+}
+
 // deliveries is how many the rows stand for.
 func (s *table) deliveries() (n int) {
 	s.mu.Lock()
@@ -100,10 +115,10 @@ func TestRecorder(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Second)
-		if len(s.rows) != 2 || s.deliveries() != 10_001 || s.written > 2*25 {
-			t.Errorf("%d rows for %d deliveries, in %d writes", len(s.rows), s.deliveries(), s.written)
+		if len(s.all()) != 2 || s.deliveries() != 10_001 || s.writes() > 2*25 {
+			t.Errorf("%d rows for %d deliveries, in %d writes", len(s.all()), s.deliveries(), s.writes())
 		}
-		for _, e := range s.rows {
+		for _, e := range s.all() {
 			if e.Key != lock.KeyOf("shop", "stripe", "evt_1") || e.Route != "stripe" || e.Remote != "192.0.2.1" {
 				t.Errorf("%+v", e)
 			}
@@ -122,8 +137,8 @@ func TestRecorder(t *testing.T) {
 			r.Record(&o)
 		}
 		time.Sleep(2 * time.Second)
-		if len(s.rows) != 5 || s.deliveries() != 5 {
-			t.Errorf("%d rows, %d deliveries", len(s.rows), s.deliveries())
+		if len(s.all()) != 5 || s.deliveries() != 5 {
+			t.Errorf("%d rows, %d deliveries", len(s.all()), s.deliveries())
 		}
 	})
 	bubble(t, "an outage and lost replies cost nothing and count nothing twice", func(t *testing.T, r *evidence.Recorder, s *table) {
@@ -180,8 +195,8 @@ func TestRecorder(t *testing.T) {
 		o.MoreKeys = []string{"evt_2", "evt_3"}
 		r.Record(&o)
 		time.Sleep(2 * time.Second)
-		if len(s.rows) != 3 {
-			t.Errorf("%d rows", len(s.rows))
+		if len(s.all()) != 3 {
+			t.Errorf("%d rows", len(s.all()))
 		}
 	})
 	bubble(t, "what a witness said", func(t *testing.T, r *evidence.Recorder, s *table) {
@@ -191,10 +206,10 @@ func TestRecorder(t *testing.T) {
 		}
 		r.Witnessed(key, "evt_1", lock.TestifyYes, nil)
 		time.Sleep(2 * time.Second)
-		if len(s.rows) != 2 || s.deliveries() != 4 {
-			t.Errorf("%+v", s.rows)
+		if len(s.all()) != 2 || s.deliveries() != 4 {
+			t.Errorf("%+v", s.all())
 		}
-		for _, e := range s.rows {
+		for _, e := range s.all() {
 			if e.Kind != evidence.KindWitness || e.Key != key || (e.Result == "nothing") != (e.Detail == "out") {
 				t.Errorf("%+v", e)
 			}
@@ -225,8 +240,8 @@ func TestRecorder(t *testing.T) {
 		r.Record(&watched)
 		time.Sleep(2 * time.Second)
 		samples := r.Refused()
-		if len(s.rows) != 0 || len(samples) != 256 || samples[0].Result != "observed" || samples[1].Detail != "999" || samples[255].Detail != "745" {
-			t.Errorf("%d rows, %d samples, the first %+v", len(s.rows), len(samples), samples[:2])
+		if len(s.all()) != 0 || len(samples) != 256 || samples[0].Result != "observed" || samples[1].Detail != "999" || samples[255].Detail != "745" {
+			t.Errorf("%d rows, %d samples, the first %+v", len(s.all()), len(samples), samples[:2])
 		}
 	})
 }
