@@ -25,7 +25,7 @@ nobody: neither the store nor the app.`,
 			for _, w := range c.Warnings {
 				fmt.Fprintln(p.stderr, "warning:", w)
 			}
-			if err := describe(p.stdout, c, c.Listen, c.Health); err != nil {
+			if err := describe(p.stdout, c, c.Listen, c.Health, c.Admin); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(p.stdout, "ok: %s, %s\n", count(len(c.Routes), "route"), count(len(c.Warnings), "warning"))

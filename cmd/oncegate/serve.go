@@ -86,7 +86,7 @@ func (p *program) announce(s *service, c *config.Config) error {
 	for _, w := range c.Warnings {
 		fmt.Fprintln(p.stderr, "warning:", w)
 	}
-	if err := describe(p.stderr, c, s.publicAddr(), s.healthAddr()); err != nil {
+	if err := describe(p.stderr, c, s.publicAddr(), s.healthAddr(), s.adminAddr()); err != nil {
 		return err
 	}
 	if !s.store.Fit() {
