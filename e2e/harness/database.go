@@ -17,6 +17,7 @@ import (
 type Database struct {
 	env         map[string]string // as in Laravel's .env
 	driver, dsn string            // as the tests read it
+	url         string            // as a witness is told
 }
 
 // OnPostgres returns an empty database of a PostgreSQL server.
@@ -28,7 +29,7 @@ func OnPostgres(t testing.TB, p *testenv.PostgresServer) Database {
 			"DB_CONNECTION": "pgsql", "DB_HOST": "127.0.0.1", "DB_PORT": strconv.Itoa(p.Port),
 			"DB_DATABASE": name, "DB_USERNAME": p.User, "DB_PASSWORD": p.Password,
 		},
-		driver: "pgx", dsn: p.URL(name),
+		driver: "pgx", dsn: p.URL(name), url: p.URL(name),
 	}
 }
 
@@ -45,7 +46,7 @@ func OnMariaDB(t testing.TB, m *testenv.MariaDBServer) Database {
 			"DB_CONNECTION": "mysql", "DB_HOST": host, "DB_PORT": port,
 			"DB_DATABASE": name, "DB_USERNAME": m.User, "DB_PASSWORD": m.Password,
 		},
-		driver: "mysql", dsn: m.DSN(name),
+		driver: "mysql", dsn: m.DSN(name), url: m.URL(name),
 	}
 }
 
@@ -54,6 +55,7 @@ func onSQLite(file string) Database {
 	return Database{
 		env:    map[string]string{"DB_CONNECTION": "sqlite", "DB_DATABASE": file},
 		driver: "sqlite", dsn: "file:" + file + "?mode=ro&_pragma=busy_timeout(60000)",
+		url: "sqlite://" + file,
 	}
 }
 

@@ -23,6 +23,9 @@ func (s *Shop) Payments(t testing.TB) int { return s.count(t, "payments") }
 // Enrolments counts the rows of the other table that each run writes to.
 func (s *Shop) Enrolments(t testing.TB) int { return s.count(t, "enrolments") }
 
+// Entries counts how often the webhook's handler began.
+func (s *Shop) Entries(t testing.TB) int { return s.count(t, "ledger_entries") }
+
 func (s *Shop) count(t testing.TB, table string) (n int) {
 	t.Helper()
 	if err := s.db.QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n); err != nil {

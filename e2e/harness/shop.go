@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -30,6 +31,8 @@ type ShopOptions struct {
 	Work time.Duration
 	// Database is where it keeps its payments. Zero means SQLite.
 	Database Database
+	// Overlay is a folder whose files are put over the app's; empty means none.
+	Overlay string
 	// Children is the number of PHP-FPM's workers. Zero means 8.
 	Children int
 }
@@ -41,7 +44,10 @@ type Shop struct {
 	FPM *testenv.PHPFPMServer
 	// Root is the app's folder.
 	Root string
-	db   *sql.DB
+	// DatabaseURL is that of its payments, for a witness to ask.
+	DatabaseURL string
+	db          *sql.DB
+	env         map[string]string
 }
 
 // NewShop starts a shop with an empty database. It ends with the test.
@@ -54,7 +60,7 @@ func NewShop(t testing.TB, o ShopOptions) *Shop {
 		o.Children = 8
 	}
 	s := &Shop{Root: testenv.Dir(t) + "/shop"}
-	install(t, s.Root)
+	install(t, s.Root, o.Overlay)
 	if o.Database.driver == "" {
 		o.Database = onSQLite(s.Root + "/storage/shop.sqlite")
 	}
@@ -64,7 +70,9 @@ func NewShop(t testing.TB, o ShopOptions) *Shop {
 		"SHOP_WORK_MS":          strconv.FormatInt(o.Work.Milliseconds(), 10),
 	}
 	maps.Copy(env, o.Database.env)
-	s.migrate(t, env)
+	s.env = env
+	s.Artisan(t, "migrate", "--force")
+	s.DatabaseURL = o.Database.url
 	s.db = o.Database.open(t)
 	s.FPM = testenv.PHPFPM(t, testenv.Pool{Children: o.Children, Env: env})
 	s.NginxServer = testenv.Nginx(t, func(listen, _ string) string { return s.Site(listen) })
@@ -111,11 +119,15 @@ func (s *Shop) FastCGI() string {
 	return "fcgi+unix:" + s.FPM.Socket + "?root=" + s.Root + "/public"
 }
 
-// install copies the app to a folder that PHP's user can read and write.
-func install(t testing.TB, root string) {
+// install copies the app to a folder that PHP's user can read and write, and an
+// overlay over it.
+func install(t testing.TB, root, overlay string) {
 	t.Helper()
 	if err := os.CopyFS(root, os.DirFS(appDir(t))); err != nil {
 		t.Fatal(err)
+	}
+	if overlay != "" {
+		put(t, root, overlay)
 	}
 	for _, dir := range []string{"bootstrap/cache", "storage/logs", "storage/framework/cache", "storage/framework/sessions", "storage/framework/views"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -136,6 +148,25 @@ func install(t testing.TB, root string) {
 	}
 }
 
+// put copies a folder's files over those in root.
+func put(t testing.TB, root, overlay string) {
+	t.Helper()
+	files := os.DirFS(overlay)
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return errors.Join(err, os.MkdirAll(filepath.Join(root, path), 0o755))
+		}
+		text, err := fs.ReadFile(files, path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(root, path), text, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // appDir finds the app's folder beside this package, from the folder that the
 // test runs in.
 func appDir(t testing.TB) string {
@@ -149,18 +180,19 @@ func appDir(t testing.TB) string {
 	return ""
 }
 
-func (s *Shop) migrate(t testing.TB, env map[string]string) {
+// Artisan runs one of the app's own commands.
+func (s *Shop) Artisan(t testing.TB, args ...string) {
 	t.Helper()
 	php, err := exec.LookPath("php")
 	if err != nil {
 		t.Fatal("php is not installed: apt-get install php-cli php-laravel-framework php-sqlite3 (or make test as root, which does it)")
 	}
-	cmd := testenv.UnprivilegedCommand(s.Root, php, "artisan", "migrate", "--force")
-	for name, value := range env {
+	cmd := testenv.UnprivilegedCommand(s.Root, php, append([]string{"artisan"}, args...)...)
+	for name, value := range s.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("artisan migrate: %v\n%s", err, out)
+		t.Fatalf("artisan %v: %v\n%s", args, err, out)
 	}
 }
 
