@@ -293,6 +293,25 @@ func TestOverload(t *testing.T) {
 			})
 		})
 	}
+	t.Run("what is streamed may take its time", func(t *testing.T) {
+		const soon = 100 * time.Millisecond
+		r := newRig(t, newApp(t), newMem(), "max_in_hand_bytes: 64KiB\nmax_answer: 1KiB\n"+acmeRoute(jsonID+"\nmax_body: 60KiB\nretries_for: 0s"))
+		r.handler.SetTimes(soon, time.Minute)
+		arrived, release := r.app.hold(t)
+		body := fmt.Sprintf(`{"id":"evt_1","x":"%s"}`, strings.Repeat("x", 40<<10))
+		first := r.later(r.acme(body))
+		<-arrived
+		c := r.dial()
+		c.say("POST /hooks/acme HTTP/1.1\r\nHost: h\r\nX-Sig: " + mac(secret, "x") + fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n", len(body)) + body[:30<<10])
+		time.Sleep(3 * soon)
+		c.say(body[30<<10:])
+		<-arrived
+		release()
+		if a := c.hear(t); a.status != 200 || a.result != "unclaimed" || r.app.last(t).body != body {
+			t.Errorf("got %d %q %v", a.status, a.result, a.err)
+		}
+		<-first
+	})
 	t.Run("B69 what passes through minds nothing that is in hand", func(t *testing.T) {
 		r := newRig(t, newApp(t), newMem(), "max_in_hand: 50\n"+acmeRoute(jsonID+"\nwait: 10s"))
 		arrived, release := r.app.hold(t)

@@ -6,7 +6,8 @@ import (
 )
 
 // A patient is a ResponseWriter whose patience with the sender ends: one that
-// reads no answer must not stay in hand.
+// reads no answer must not stay in hand. The server ends the deadline with the
+// request.
 type patient struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -25,6 +26,3 @@ func (w *patient) Write(b []byte) (int, error) {
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.patience))
 	return w.ResponseWriter.Write(b)
 }
-
-// done leaves the connection as it was, for its next request.
-func (w *patient) done() { _ = w.control.SetWriteDeadline(time.Time{}) }

@@ -54,9 +54,7 @@ func (h *Handler) serveRoute(w http.ResponseWriter, req *http.Request, t *table,
 		p.observe(ctx)
 		return
 	}
-	answer := newPatient(w, h.answerTime)
-	defer answer.done()
-	p.w = answer
+	p.w = newPatient(w, h.answerTime)
 	if err := admit(r, req); err != nil {
 		p.refuse(err, retryAfter)
 		return
