@@ -139,6 +139,7 @@ func TestVerdicts(t *testing.T) {
 // notOfDeliveries are exported errors that no delivery can meet.
 var notOfDeliveries = []string{
 	"verify.ErrCannotSign",                       // deliveries that are sent later
+	"verify.ErrOffline",                          // explain, which asks nobody
 	"lock.ErrJournalFull", "lock.ErrJournalBusy", // the journal, which the Gate keeps behind its settles
 	"lock.ErrStale", "lock.ErrNoClaim", "lock.ErrRefused", "lock.ErrNotYet", // operators' verbs
 }

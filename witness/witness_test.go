@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -240,9 +242,19 @@ func TestOpenDatabase(t *testing.T) {
 }
 
 func TestHTTP(t *testing.T) {
+	var mu sync.Mutex // guards asked: the handler may end after its answer was read
 	var asked []string
+	take := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		taken := asked
+		take()
+		return taken
+	}
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
 		asked = append(asked, r.Method+" "+r.RequestURI)
+		mu.Unlock()
 		var status int
 		if _, err := fmt.Sscanf(r.URL.Path, "/effects/s%d", &status); err == nil {
 			if status == 302 {
@@ -266,21 +278,21 @@ func TestHTTP(t *testing.T) {
 		}
 		says(t, r, `{"id":"`+id+`"}`, want, cause)
 	}
-	if len(asked) != 9 {
+	if asked := take(); len(asked) != 9 {
 		t.Errorf("asked %d times: a redirect was followed", len(asked))
 	}
 	says(t, r, `{"id":"slow"}`, witness.Unknown, witness.ErrTimeout)
 
-	asked = nil
+	take()
 	says(t, r, `{"id":"a/../b?c#d e%2F{x}é"}`, witness.Yes, nil)
-	if want := "GET /effects/a%2F..%2Fb%3Fc%23d%20e%252F%7Bx%7D%C3%A9?of=a%2F..%2Fb%3Fc%23d+e%252F%7Bx%7D%C3%A9"; len(asked) != 1 || asked[0] != want {
+	want := "GET /effects/a%2F..%2Fb%3Fc%23d%20e%252F%7Bx%7D%C3%A9?of=a%2F..%2Fb%3Fc%23d+e%252F%7Bx%7D%C3%A9"
+	if asked := take(); !slices.Equal(asked, []string{want}) {
 		t.Errorf("asked %q\nwant  %q", asked, want)
 	}
-	asked = nil
 	says(t, r, `{"id":".."}`, witness.Unknown, witness.ErrValue)
 	says(t, r, `{"id":"."}`, witness.Unknown, witness.ErrValue)
 	says(t, r, `{}`, witness.Unknown, witness.ErrValue)
-	if len(asked) != 0 {
+	if asked := take(); len(asked) != 0 {
 		t.Errorf("asked %q", asked)
 	}
 
