@@ -248,7 +248,7 @@ func TestHTTP(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		taken := asked
-		take()
+		asked = nil
 		return taken
 	}
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
