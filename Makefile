@@ -1,13 +1,14 @@
 # make test   everything that can fail, on real servers (installs them as root)
 # make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
 # make bench  what oncegate costs, as a table: a few minutes on an idle machine
+# make faults an hour of histories in which things break: FAULTS_FOR=10m for less
 # make build  bin/oncegate
 # make dist   what is released, into dist: binaries, Debian packages, SBOMs, checksums
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: bench build dist test test-servers test-unit test-nested lint clean
+.PHONY: bench build dist faults test test-servers test-unit test-nested lint clean
 
 GO ?= go
 TOOLS := bin/tools
@@ -41,6 +42,16 @@ bench: test-servers
 	@mkdir -p bin
 	@$(GO) test -count=1 -timeout 60m -run '^TestCompare$$' ./bench -bench.rounds=5 -bench.each=2s -bench.out=$(CURDIR)/bin/bench.md
 	@cat bin/bench.md
+
+# Each time with other seeds; a failure says how to run its seed alone.
+FAULTS_FOR ?= 1h
+FAULTS_FIRST ?= $(shell date +%s)
+
+faults: test-servers
+	@mkdir -p bin
+	@cd e2e && $(GO) test -count=1 -timeout 0 -parallel 4 ./faults -run '^TestHistories$$' \
+		-for $(FAULTS_FOR) -first $(FAULTS_FIRST) -events 120 -report $(CURDIR)/bin/faults.md
+	@cat bin/faults.md
 
 # All of them, whatever the first ones find.
 lint: $(TOOLS)/.built

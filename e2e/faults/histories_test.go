@@ -17,7 +17,7 @@ var (
 	first    = flag.Int64("first", 1, "the first seed, where worlds run one after the other")
 	stores   = flag.String("store", "sqlite,postgres,mariadb,redis", "the stores")
 	policies = flag.String("policy", "retry,hold,witness", "the policies")
-	during   = flag.Duration("for", 0, "go on for this long; 0: one world for each store and policy")
+	during   = flag.Duration("for", 0, "go on for this long; 0: one world for each store, with the policies in turn")
 	events   = flag.Int("events", 40, "histories in each world")
 	report   = flag.String("report", "", "a file for the figures, as Markdown")
 )
@@ -27,7 +27,7 @@ func TestHistories(t *testing.T) {
 	var mu sync.Mutex // guards cells
 	cells := map[faults.Cell]*faults.Figures{}
 	t.Cleanup(func() {
-		text := fmt.Sprintf("Seeds from %d.\n\n%s", *first, faults.Markdown(cells))
+		text := fmt.Sprintf("Seeds from %d on, in each row as many as worlds.\n\n%s", *first, faults.Markdown(cells))
 		t.Log("\n" + text)
 		if *report != "" {
 			if err := os.WriteFile(*report, []byte(text), 0o644); err != nil {
@@ -35,13 +35,13 @@ func TestHistories(t *testing.T) {
 			}
 		}
 	})
-	for _, name := range strings.Split(*stores, ",") {
+	for i, name := range strings.Split(*stores, ",") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := faults.NewStore(t, name)
 			end := time.Now().Add(*during)
 			for next := *first; ; next++ {
-				for _, policy := range strings.Split(*policies, ",") {
+				for _, policy := range chosen(i) {
 					o := faults.Options{Binary: &binary, Store: store, Policy: faults.Policy(policy), Seed: next, Events: *events}
 					if *seed != 0 {
 						o.Seed = *seed
@@ -61,6 +61,15 @@ func TestHistories(t *testing.T) {
 			}
 		})
 	}
+}
+
+// chosen returns the policies for the i-th store.
+func chosen(i int) []string {
+	all := strings.Split(*policies, ",")
+	if *during > 0 || *seed != 0 {
+		return all
+	}
+	return all[i%len(all):][:1]
 }
 
 // judge runs one world, and fails the test with what was violated.
