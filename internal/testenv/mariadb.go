@@ -52,7 +52,9 @@ func newMariaDB(dir string, options []string) (*MariaDBServer, error) {
 		User: "once", Password: "once", Dir: dir,
 	}
 	args := append([]string{
-		"--no-defaults", "--datadir=" + data, "--socket=" + m.Socket, "--pid-file=" + dir + "/my.pid",
+		"--no-defaults", "--datadir=" + data,
+		"--tmpdir=" + dir, // a server that starts removes what others have in one that they share
+		"--socket=" + m.Socket, "--pid-file=" + dir + "/my.pid",
 		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port), "--skip-name-resolve",
 		"--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M",
 	}, options...)

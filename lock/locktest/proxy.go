@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"oncegate/lock"
 )
 
 // A Proxy stands between a store and its server, and loses replies: the server
@@ -22,8 +20,11 @@ type Proxy struct {
 	lost     atomic.Int32
 	running  sync.WaitGroup
 
-	mu    sync.Mutex // guards conns
-	conns map[net.Conn]bool
+	mu      sync.Mutex // guards what follows
+	conns   map[net.Conn]bool
+	holding bool          // replies are held that come now
+	held    int           // connections on which one is
+	release chan struct{} // closed when they are let go
 }
 
 // NewProxy starts a proxy to the server at addr. It ends with the test.
@@ -45,6 +46,53 @@ func (p *Proxy) Lose(n int) { p.lose.Add(int32(n)) }
 
 // Lost says how many replies were lost.
 func (p *Proxy) Lost() int { return int(p.lost.Load()) }
+
+// Hold has the proxy keep back all replies, until Pass.
+func (p *Proxy) Hold() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holding, p.release = true, make(chan struct{})
+}
+
+// Held says on how many connections a reply is kept back.
+func (p *Proxy) Held() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held
+}
+
+// Pass lets replies through again on all connections where none is kept back.
+func (p *Proxy) Pass() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holding = false
+}
+
+// Release lets through what was kept back.
+func (p *Proxy) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holding, p.held = false, 0
+	if p.release != nil {
+		close(p.release)
+		p.release = nil
+	}
+}
+
+// wait keeps back a reply, where that is asked for.
+func (p *Proxy) wait() {
+	p.mu.Lock()
+	release := p.release
+	if p.holding {
+		p.held++
+	} else {
+		release = nil
+	}
+	p.mu.Unlock()
+	if release != nil {
+		<-release
+	}
+}
 
 func (p *Proxy) accept() {
 	for {
@@ -81,6 +129,7 @@ func (p *Proxy) reply(client, server net.Conn) {
 			p.lost.Add(1)
 			return
 		}
+		p.wait()
 		if _, err := client.Write(buffer[:n]); err != nil {
 			return
 		}
@@ -106,35 +155,11 @@ func (p *Proxy) drop(conns ...net.Conn) {
 
 func (p *Proxy) close() {
 	p.listener.Close()
+	p.Release()
 	p.mu.Lock()
 	for c := range p.conns {
 		c.Close()
 	}
 	p.mu.Unlock()
 	p.running.Wait()
-}
-
-// LostReplies shows that a store takes a lost reply for what it is. The store
-// is reached through the proxy, and its connections are warm. B64: a begin
-// whose reply is lost finds its own version and is told to be applied, and so
-// is every later change; it never takes its own claim for another's.
-func LostReplies(t *testing.T, s Store, p *Proxy) {
-	t.Run("B64 replies are lost", func(t *testing.T) {
-		at := &place{TB: t, s: s}
-		at.read(key("warm"))
-		for _, text := range []string{"one", "two", "three", "four", "five"} {
-			before := p.Lost()
-			p.Lose(1)
-			r := at.applied(begin(text))
-			if p.Lost() == before {
-				t.Fatal("no reply was lost")
-			}
-			p.Lose(1)
-			at.applied(done(r, "x"))
-			p.Lose(1)
-			if got := at.read(r.Key); got.State != lock.StateDone {
-				t.Fatalf("read %s", brief(got))
-			}
-		}
-	})
 }

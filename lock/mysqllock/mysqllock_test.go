@@ -32,14 +32,8 @@ func TestStore(t *testing.T) {
 					Open: func(t testing.TB) locktest.Store {
 						return open(t, mysqllock.Options{URL: server.URL(database) + parameters})
 					},
-					Pass: func(t testing.TB, d time.Duration) { pass(t, raw(t, server.DSN(database)), d) },
-					Stored: func(t testing.TB) (n int) {
-						err := raw(t, server.DSN(database)).QueryRow("SELECT count(*) FROM oncegate_claims").Scan(&n)
-						if err != nil {
-							t.Fatal(err)
-						}
-						return n
-					},
+					Pass:   func(t testing.TB, d time.Duration) { pass(t, raw(t, server.DSN(database)), d) },
+					Stored: func(t testing.TB) int { return stored(t, raw(t, server.DSN(database))) },
 				}
 			})
 		})
@@ -71,6 +65,14 @@ func exec(t testing.TB, db *sql.DB, statement string) {
 	if _, err := db.Exec(statement); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func stored(t testing.TB, db *sql.DB) (n int) {
+	t.Helper()
+	if err := db.QueryRow("SELECT count(*) FROM oncegate_claims").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // pass moves all moments into the past.

@@ -2,10 +2,10 @@ package mysqllock_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -89,18 +89,74 @@ func TestDeadlock(t *testing.T) {
 		}
 		told <- err
 	}()
-	waiting := raw(t, server.DSN(database))
-	for n := 0; n == 0; time.Sleep(5 * time.Millisecond) {
-		if err := waiting.QueryRow("SELECT count(*) FROM information_schema.innodb_lock_waits").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-	}
+	lockWait(t, raw(t, server.DSN(database)))
 	held := hold(low) // closes the circle: one of the two is undone
 	if held == nil {
 		held = tx.Rollback()
 	}
 	if err := <-told; err != nil {
 		t.Fatalf("%v; the other session: %v", err, held)
+	}
+}
+
+// B32: another session holds an insert of the key that is not committed. It
+// commits, or rolls back: the begin that waits for it is told what stands, and
+// never nothing.
+func TestConflict(t *testing.T) {
+	server := servers.MariaDB(t)
+	database := server.Database(t)
+	s := opened(t, mysqllock.Options{URL: server.URL(database)})
+	mustApply(t, s, change("model"))
+	waiting := raw(t, server.DSN(database))
+	for _, end := range []string{"COMMIT", "ROLLBACK"} {
+		t.Run("B32 "+end, func(t *testing.T) {
+			c := change(end)
+			tx, err := raw(t, server.DSN(database)).Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec(`INSERT INTO oncegate_claims
+				SELECT namespace, scope, ?, first_seen, last_seen, written_at, lease_until, runs_until, expires_at, due_at, deliveries,
+					attempt, unanswered, answer_status, role, state, mark, token, 'another version.', names, payload, reason,
+					key_text, group_key, tags, answer_header, answer_body, request
+				FROM oncegate_claims LIMIT 1`, c.Next.Digest[:]); err != nil {
+				t.Fatal(err)
+			}
+			told := make(chan lock.Result)
+			go func() {
+				results, err := s.Apply(t.Context(), []lock.Change{c})
+				if err != nil {
+					results = []lock.Result{{Err: err}}
+				}
+				told <- results[0]
+			}()
+			lockWait(t, waiting)
+			finish := tx.Commit
+			if end == "ROLLBACK" {
+				finish = tx.Rollback
+			}
+			if err := finish(); err != nil {
+				t.Fatal(err)
+			}
+			r := <-told
+			if r.Err != nil || !r.Standing.Exists() || r.Applied(c) != (end == "ROLLBACK") {
+				t.Fatalf("told %x, applied %v, %v", r.Standing.Version, r.Applied(c), r.Err)
+			}
+		})
+	}
+}
+
+// lockWait waits until a transaction waits for another's lock. The server looks
+// anew only where nobody has asked for 100 ms.
+func lockWait(t *testing.T, db *sql.DB) {
+	t.Helper()
+	for start, n := time.Now(), 0; n == 0; time.Sleep(150 * time.Millisecond) {
+		if err := db.QueryRow("SELECT count(*) FROM information_schema.innodb_lock_waits").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(start) > 20*time.Second {
+			t.Fatal("nobody waits")
+		}
 	}
 }
 
@@ -155,18 +211,21 @@ func TestFailover(t *testing.T) {
 	s := opened(t, mysqllock.Options{URL: strings.Replace(server.URL(database), "once:once@", user+":one@", 1)})
 	mustApply(t, s, change("a"))
 
-	exec(t, admin, "SET GLOBAL read_only = ON")
-	if _, err := s.Apply(t.Context(), []lock.Change{change("b")}); err == nil {
-		t.Error("a read-only server wrote")
-	}
-	exec(t, admin, "SET GLOBAL read_only = OFF")
-	mustApply(t, s, change("b"))
-
-	exec(t, admin, "KILL USER '"+user+"'@'%'")
-	mustApply(t, s, change("c"))
-	if _, err := s.Read(t.Context(), []lock.Key{{}}); err != nil {
-		t.Error(err)
-	}
+	t.Run("B56 a server that has become read-only", func(t *testing.T) {
+		exec(t, admin, "SET GLOBAL read_only = ON")
+		if _, err := s.Apply(t.Context(), []lock.Change{change("b")}); !errors.Is(err, lock.ErrUnavailable) {
+			t.Errorf("a read-only server: %v", err)
+		}
+		exec(t, admin, "SET GLOBAL read_only = OFF")
+		mustApply(t, s, change("b"))
+	})
+	t.Run("B56 1927 connections ended by the server", func(t *testing.T) {
+		exec(t, admin, "KILL USER '"+user+"'@'%'")
+		mustApply(t, s, change("c"))
+		if _, err := s.Read(t.Context(), []lock.Key{{}}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestPassword(t *testing.T) {
@@ -188,38 +247,6 @@ func TestPassword(t *testing.T) {
 	}
 	password = "zwei"
 	mustApply(t, s, change("b"))
-}
-
-func TestMigrate(t *testing.T) {
-	server := servers.MariaDB(t)
-	t.Run("B60 ten replicas that start at once", func(t *testing.T) {
-		database := server.Database(t)
-		var wg sync.WaitGroup
-		for i := range 10 {
-			s := opened(t, mysqllock.Options{URL: server.URL(database), Pool: 2})
-			wg.Go(func() {
-				if _, err := s.Apply(t.Context(), []lock.Change{change(fmt.Sprint(i))}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		var n int
-		err := raw(t, server.DSN(database)).QueryRow("SELECT count(*) FROM oncegate_migrations").Scan(&n)
-		if err != nil || n != 1 {
-			t.Errorf("%d migrations were made; %v", n, err)
-		}
-	})
-	t.Run("never", func(t *testing.T) {
-		s := opened(t, mysqllock.Options{URL: server.URL(server.Database(t)), NoMigrate: true})
-		if _, err := s.Apply(t.Context(), []lock.Change{change("e")}); !errors.Is(err, lock.ErrUnfit) {
-			t.Fatal(err)
-		}
-		if err := s.Migrate(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		mustApply(t, s, change("e"))
-	})
 }
 
 func TestCheck(t *testing.T) {
@@ -270,4 +297,13 @@ func TestLostReplies(t *testing.T) {
 	proxy := locktest.NewProxy(t, server.Addr)
 	url := strings.Replace(server.URL(server.Database(t)), server.Addr, proxy.Addr, 1)
 	locktest.LostReplies(t, opened(t, mysqllock.Options{URL: url}), proxy)
+}
+
+func TestReadsDoNotStarveWrites(t *testing.T) {
+	server := servers.MariaDB(t)
+	for _, pool := range []int{2, 8} {
+		proxy := locktest.NewProxy(t, server.Addr)
+		url := strings.Replace(server.URL(server.Database(t)), server.Addr, proxy.Addr, 1)
+		locktest.ReadsDoNotStarveWrites(t, opened(t, mysqllock.Options{URL: url, Pool: pool}), proxy, pool-max(1, pool/4))
+	}
 }

@@ -2,6 +2,7 @@ package pglock_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,34 @@ func TestMigrate(t *testing.T) {
 		}
 		if found, err := s.Check(t.Context()); err != nil || len(found) > 0 {
 			t.Errorf("check: %v, %v", found, err)
+		}
+	})
+	t.Run("the release before goes on working on newer tables", func(t *testing.T) {
+		database := p.Database(t)
+		before := opened(t, pglock.Options{URL: p.URL(database)})
+		e := change("e")
+		mustApply(t, before, []lock.Change{e})
+		p.Exec(t, database, `INSERT INTO oncegate_migrations (version) VALUES (2);
+			ALTER TABLE oncegate_claims ADD COLUMN later integer NOT NULL DEFAULT 7;
+			CREATE INDEX ON oncegate_claims (later)`)
+		after := opened(t, pglock.Options{URL: p.URL(database), NoMigrate: true})
+		for i, s := range []*pglock.Store{before, after} {
+			mustApply(t, s, []lock.Change{change(fmt.Sprint("of ", i))})
+			e = settle(e)
+			mustApply(t, s, []lock.Change{e})
+			got, err := s.Read(t.Context(), []lock.Key{e.Next.Key})
+			if err != nil || got[0].Version != e.Next.Version {
+				t.Errorf("read: %v", err)
+			}
+			if all, err := s.List(t.Context(), lock.Filter{Namespace: "shop"}, lock.Cursor{}, 10); err != nil || len(all) != 2+i {
+				t.Errorf("listed %d, %v", len(all), err)
+			}
+			if _, err := s.Purge(t.Context(), "shop", 10); err != nil {
+				t.Error(err)
+			}
+			if found, err := s.Check(t.Context()); err != nil || len(found) > 0 {
+				t.Errorf("check: %v, %v", found, err)
+			}
 		}
 	})
 	t.Run("the tables vanish", func(t *testing.T) {

@@ -45,17 +45,7 @@ func fixture(o pglock.Options, p *testenv.PostgresServer, database string) lockt
 			}
 			p.Exec(t, database, fmt.Sprintf(`UPDATE %q.oncegate_claims SET %s`, o.Schema, set[2:]))
 		},
-		Stored: func(t testing.TB) (n int) {
-			c, err := pgx.Connect(t.Context(), p.URL(database))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close(t.Context())
-			if err := c.QueryRow(t.Context(), fmt.Sprintf(`SELECT count(*) FROM %q.oncegate_claims`, o.Schema)).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
-			return n
-		},
+		Stored: func(t testing.TB) int { return stored(t, p.URL(database), fmt.Sprintf("%q.oncegate_claims", o.Schema)) },
 	}
 }
 
@@ -66,4 +56,17 @@ func open(t testing.TB, o pglock.Options) *pglock.Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func stored(t testing.TB, url, table string) (n int) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	if err := c.QueryRow(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -3,7 +3,6 @@ package redislock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -27,6 +26,11 @@ func do(t *testing.T, c *redis.Client, command ...any) {
 func TestLostReplies(t *testing.T) {
 	p := locktest.NewProxy(t, servers.Redis(t).Addr)
 	locktest.LostReplies(t, opened(t, redislock.Options{URL: "redis://" + p.Addr, Prefix: "lost:"}), p)
+}
+
+func TestReadsDoNotStarveWrites(t *testing.T) {
+	p := locktest.NewProxy(t, servers.Redis(t).Addr)
+	locktest.ReadsDoNotStarveWrites(t, opened(t, redislock.Options{URL: "redis://" + p.Addr, Prefix: "starve:", Pool: 8}), p, 6)
 }
 
 // A server that has forgotten the scripts is told them again.
@@ -77,34 +81,6 @@ func TestOutage(t *testing.T) {
 	out()
 	server.Resume(t)
 	mustApply(t, s, change("after"))
-}
-
-// B62: a server that may not evict and is full refuses, and breaks nothing.
-func TestFull(t *testing.T) {
-	server := testenv.Redis(t, "maxmemory 3mb")
-	s := opened(t, redislock.Options{URL: server.URL})
-	first := change("first")
-	mustApply(t, s, first)
-	for i := 0; ; i++ {
-		c := change(fmt.Sprint(i))
-		c.Next.Request = make([]byte, 100<<10)
-		_, err := s.Apply(t.Context(), []lock.Change{c})
-		if err != nil {
-			if !errors.Is(err, lock.ErrUnavailable) {
-				t.Fatal(err)
-			}
-			break
-		}
-		if i > 100 {
-			t.Fatal("it is never full")
-		}
-	}
-	got, err := s.Read(t.Context(), []lock.Key{first.Next.Key})
-	if err != nil || got[0].Version != first.Next.Version {
-		t.Fatal(got, err)
-	}
-	do(t, raw(t, server.Addr), "CONFIG", "SET", "maxmemory", "0")
-	mustApply(t, s, settle(first))
 }
 
 // B56: the primary was made a replica while connections to it were open.
@@ -176,45 +152,9 @@ func TestPassword(t *testing.T) {
 	}
 	password = "zwei"
 	mustApply(t, s, change("b"))
-	// This user may not ask for settings.
+	// B62: this user may not ask for settings.
 	if got := weaknesses(t, s); got != "fsync?" {
 		t.Errorf("a server that does not tell is weak in %q", got)
-	}
-}
-
-// weaknesses are the names of what Check finds; those unknown have a ?.
-func weaknesses(t *testing.T, s *redislock.Store) string {
-	t.Helper()
-	found, err := s.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, w := range found {
-		if w.Unknown {
-			w.Name += "?"
-		}
-		all = append(all, w.Name)
-	}
-	return strings.Join(all, " ")
-}
-
-func TestCheck(t *testing.T) {
-	for _, c := range []struct {
-		directives []string
-		want       string
-	}{
-		{nil, ""},
-		{[]string{"maxmemory-policy allkeys-lru"}, "eviction"},
-		{[]string{"maxmemory-policy volatile-ttl", "appendfsync everysec"}, "eviction fsync"},
-		{[]string{"no-appendfsync-on-rewrite yes"}, "fsync"},
-		{[]string{"appendonly no"}, "persistence"},
-		{[]string{"appendonly no", "save 60 1"}, "persistence"},
-	} {
-		server := testenv.Redis(t, c.directives...)
-		if got := weaknesses(t, opened(t, redislock.Options{URL: server.URL})); got != c.want {
-			t.Errorf("%q: weak in %q, not %q", c.directives, got, c.want)
-		}
 	}
 }
 

@@ -3,6 +3,7 @@ package sqlitelock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -25,6 +26,8 @@ func TestFile(t *testing.T) {
 		{"an old schema is left alone where one must not migrate", noMigrate},
 		{"a newer schema is used", newerSchema},
 		{"a writer elsewhere makes a call wait no longer than its context", lockedElsewhere},
+		{"B32 an insert elsewhere that is committed, or not", conflict},
+		{"B57 a long reader holds up no writer", longReader},
 		{"many stores may make the file at once", openedAtOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, filepath.Join(t.TempDir(), "claims.db")) })
@@ -127,21 +130,93 @@ func noMigrate(t *testing.T, path string) {
 }
 
 func newerSchema(t *testing.T, path string) {
-	if err := apply(open(t, path, sqlitelock.Options{}), change("e")); err != nil {
+	before := open(t, path, sqlitelock.Options{})
+	if err := apply(before, change("e")); err != nil {
 		t.Fatal(err)
 	}
 	db := raw(t, path)
 	defer db.Close()
-	if _, err := db.Exec("ALTER TABLE claims ADD COLUMN later INTEGER; PRAGMA user_version = 1000"); err != nil {
+	if _, err := db.Exec("ALTER TABLE claims ADD COLUMN later INTEGER NOT NULL DEFAULT 7; PRAGMA user_version = 1000"); err != nil {
 		t.Fatal(err)
 	}
+	after := open(t, path, sqlitelock.Options{NoMigrate: true})
+	for i, s := range []*sqlitelock.Store{before, after} {
+		c := change(fmt.Sprint(i))
+		if err := apply(s, c); err != nil {
+			t.Fatal(err)
+		}
+		records, err := s.Read(t.Context(), []lock.Key{change("e").Next.Key, c.Next.Key})
+		if err != nil || !records[0].Exists() || !records[1].Exists() {
+			t.Fatal(records, err)
+		}
+		if all, err := s.List(t.Context(), lock.Filter{Namespace: "shop"}, lock.Cursor{}, 10); err != nil || len(all) != 2+i {
+			t.Errorf("listed %d, %v", len(all), err)
+		}
+		if _, err := s.Purge(t.Context(), "shop", 10); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// B32: another process holds an insert of the key that is not committed. It
+// commits, or rolls back: the begin that waits for it is told what stands.
+func conflict(t *testing.T, path string) {
 	s := open(t, path, sqlitelock.Options{})
-	if err := apply(s, change("f")); err != nil {
+	if err := apply(s, change("model")); err != nil {
 		t.Fatal(err)
 	}
-	records, err := s.Read(t.Context(), []lock.Key{change("e").Next.Key, change("f").Next.Key})
-	if err != nil || !records[0].Exists() || !records[1].Exists() {
-		t.Fatal(records, err)
+	db := raw(t, path)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, end := range []string{"COMMIT", "ROLLBACK"} {
+		c := change(end)
+		if _, err := db.Exec(`BEGIN IMMEDIATE; CREATE TEMP TABLE one AS SELECT * FROM claims LIMIT 1;
+			UPDATE one SET digest = ?1, version = randomblob(16); INSERT INTO claims SELECT * FROM one; DROP TABLE one`,
+			c.Next.Digest[:]); err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan lock.Result)
+		go func() {
+			results, err := s.Apply(t.Context(), []lock.Change{c})
+			if err != nil {
+				results = []lock.Result{{Err: err}}
+			}
+			told <- results[0]
+		}()
+		select {
+		case r := <-told:
+			t.Fatalf("told %v before the other was done", r)
+		case <-time.After(50 * time.Millisecond):
+		}
+		if _, err := db.Exec(end); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-told; r.Err != nil || !r.Standing.Exists() || r.Applied(c) != (end == "ROLLBACK") {
+			t.Errorf("%s: told %x, applied %v, %v", end, r.Standing.Version, r.Applied(c), r.Err)
+		}
+	}
+}
+
+// B57: who reads for long, another process too, holds up no writer.
+func longReader(t *testing.T, path string) {
+	s := open(t, path, sqlitelock.Options{})
+	if err := apply(s, change("e")); err != nil {
+		t.Fatal(err)
+	}
+	db := raw(t, path)
+	defer db.Close()
+	rows, err := db.Query("SELECT digest FROM claims")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for i := range 20 {
+		if err := apply(s, change(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !rows.Next() {
+		t.Error("the reader has ended", rows.Err())
 	}
 }
 
