@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func put(t *testing.T, m *vps.Machine, dist, pattern string) {
 // packageLife installs, starts, upgrades, removes and purges the Debian package.
 func packageLife(t *testing.T, first, next string) {
 	m := vps.Boot(t)
-	put(t, m, first, "oncegate_1.0.0_*.deb")
+	put(t, m, first, "oncegate_1.0.0_"+runtime.GOARCH+".deb")
 	put(t, m, next, "oncegate_1.1.0_*.deb")
 	// An app that says how often it was asked is nginx's business elsewhere; here
 	// one that answers will do.

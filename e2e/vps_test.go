@@ -19,10 +19,12 @@ import (
 	"oncegate/e2e/vps"
 )
 
-// TestVPS tries on a server of its own, with systemd as its first process, what a
-// shop's owner does on his: the package's whole life, and the guide.
+// TestVPS builds what is released, and tries on a server of its own, with systemd
+// as its first process, what a shop's owner does on his: the package's whole life,
+// and the guide.
 func TestVPS(t *testing.T) {
-	first, next := dist(t, "..", "1.0.0", runtime.GOARCH), dist(t, "..", "1.1.0", runtime.GOARCH)
+	first, next := dist(t, "..", "1.0.0", "amd64 arm64"), dist(t, "..", "1.1.0", runtime.GOARCH)
+	t.Run("dist", func(t *testing.T) { checkDist(t, first) })
 	t.Run("package", func(t *testing.T) { packageLife(t, first, next) })
 	t.Run("guide", func(t *testing.T) { followGuide(t, next) })
 }
