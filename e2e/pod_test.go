@@ -67,7 +67,7 @@ func startApp(t *testing.T, address string, runs *effects) *podApp {
 
 func (a *podApp) term(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if err := a.server.Shutdown(ctx); err != nil {
 		t.Errorf("the app could not finish: %v", err)

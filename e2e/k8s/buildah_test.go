@@ -99,12 +99,37 @@ func (w *workshop) buildah(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// build makes the product's image. The machine's module cache stands in for the
+// source copies what the Dockerfile's build may see to a folder, so that it can lie
+// elsewhere and does not change meanwhile.
+func source(t *testing.T, to string) {
+	t.Helper()
+	text, err := os.ReadFile(root + "/.dockerignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines("!Dockerfile\n!.dockerignore\n" + string(text)) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "!")
+		info, err := os.Stat(filepath.Join(root, name))
+		switch {
+		case !ok || os.IsNotExist(err):
+		case err != nil:
+			t.Fatal(err)
+		case info.IsDir():
+			if err := os.CopyFS(filepath.Join(to, name), os.DirFS(filepath.Join(root, name))); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			copyFile(t, filepath.Join(root, name), filepath.Join(to, name))
+		}
+	}
+}
+
+// build makes the product's image of what is in a folder. The machine's module cache stands in for the
 // network, and its build cache saves compiling again what it has compiled with
 // the same flags; linking and everything after are done each time.
-func (w *workshop) build(t *testing.T, tag, arch string) {
+func (w *workshop) build(t *testing.T, from, tag, arch string) {
 	t.Helper()
-	w.buildah(t, root, "build", "--isolation", "chroot", "--format", "docker", "--timestamp", epoch, "--platform", "linux/"+arch,
+	w.buildah(t, from, "build", "--isolation", "chroot", "--format", "docker", "--timestamp", epoch, "--platform", "linux/"+arch,
 		// BuildKit sets this by itself.
 		"--build-arg", "BUILDPLATFORM="+runtime.GOOS+"/"+runtime.GOARCH,
 		"--build-arg", "GO_IMAGE=localhost/base", "--build-arg", "GOPROXY=off", "--build-arg", "VERSION=1.2.3", "--build-arg", "REVISION=abc",

@@ -22,7 +22,9 @@ import (
 // there is nothing but what it holds.
 func TestImage(t *testing.T) {
 	w := newWorkshop(t)
-	w.build(t, "first", "amd64")
+	here := filepath.Join(w.dir, "source")
+	source(t, here)
+	w.build(t, here, "first", "amd64")
 	one := w.push(t, "first")
 
 	t.Run("says what it is", func(t *testing.T) {
@@ -49,8 +51,12 @@ func TestImage(t *testing.T) {
 		}
 	})
 
-	t.Run("is the same each time", func(t *testing.T) {
-		w.build(t, "second", "amd64")
+	t.Run("is the same each time, wherever it is built", func(t *testing.T) {
+		elsewhere := filepath.Join(w.dir, "else", "where")
+		if err := os.CopyFS(elsewhere, os.DirFS(here)); err != nil {
+			t.Fatal(err)
+		}
+		w.build(t, elsewhere, "second", "amd64")
 		two := w.push(t, "second")
 		if !reflect.DeepEqual(one, two) {
 			t.Errorf("%+v and %+v", one, two)
@@ -58,7 +64,7 @@ func TestImage(t *testing.T) {
 	})
 
 	t.Run("is built for arm64 too", func(t *testing.T) {
-		w.build(t, "arm", "arm64")
+		w.build(t, here, "arm", "arm64")
 		if i := w.push(t, "arm"); i.Architecture != "arm64" {
 			t.Errorf("architecture %s", i.Architecture)
 		}

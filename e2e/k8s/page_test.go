@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"oncegate/internal/testenv"
@@ -139,24 +141,31 @@ func postgres(t *testing.T) string {
 func (p *pod) relay(t *testing.T, inside, outside string) {
 	t.Helper()
 	l := p.listen(t, inside)
-	t.Cleanup(func() { l.Close() })
-	go func() {
+	ctx, stop := context.WithCancel(context.Background())
+	var carrying sync.WaitGroup
+	t.Cleanup(func() {
+		stop()
+		l.Close()
+		carrying.Wait()
+	})
+	carry := func(to, from net.Conn) {
+		defer context.AfterFunc(ctx, func() { to.Close() })()
+		_, _ = io.Copy(to, from) // ends when either side does
+		to.Close()
+	}
+	carrying.Go(func() {
 		for {
-			from, err := l.Accept()
+			near, err := l.Accept()
 			if err != nil {
 				return // closed
 			}
-			to, err := net.Dial("tcp", outside)
+			far, err := net.Dial("tcp", outside)
 			if err != nil {
-				from.Close()
+				near.Close()
 				continue
 			}
-			carry := func(a, b net.Conn) {
-				_, _ = io.Copy(a, b) // ends when either side does
-				a.Close()
-			}
-			go carry(from, to)
-			go carry(to, from)
+			carrying.Go(func() { carry(near, far) })
+			carrying.Go(func() { carry(far, near) })
 		}
-	}()
+	})
 }
