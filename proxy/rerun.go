@@ -72,8 +72,10 @@ func (p *passage) rerun(ctx context.Context) (out telemetry.Outcome, err error) 
 	}
 	defer func() {
 		// An answer that broke off after it was settled ends a handler so.
-		if broke := recover(); broke != nil && broke != http.ErrAbortHandler {
-			panic(broke)
+		if broke := recover(); broke != nil {
+			if known, ok := broke.(error); !ok || !errors.Is(known, http.ErrAbortHandler) {
+				panic(broke)
+			}
 		}
 		p.out.Total = time.Since(p.arrived)
 		p.h.tel.Record(context.WithoutCancel(ctx), p.out)

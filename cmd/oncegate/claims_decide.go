@@ -15,11 +15,11 @@ import (
 // verbFlags are those of the commands that decide.
 type verbFlags struct {
 	deskFlags
-	filter          filterFlags
-	reason, as      string
-	yes, now        bool
-	status          int
-	bodyFile, scope string
+	filter     filterFlags
+	reason, as string
+	yes, now   bool
+	status     int
+	bodyFile   string
 }
 
 // verbCommands are one command for each of the operators' verbs.

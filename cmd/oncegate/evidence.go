@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +11,7 @@ import (
 	"oncegate/internal/config"
 	"oncegate/internal/evidence"
 	"oncegate/internal/evidence/sqlevidence"
+	"oncegate/lock"
 	"oncegate/lock/mysqllock"
 )
 
@@ -38,8 +42,10 @@ func evidenceFor(c *config.Config) (*sqlevidence.Store, error) {
 	looking := *c
 	looking.Store.Migrate = "never"
 	if path := evidencePath(c); path != "" {
-		if _, err := os.Stat(path); err != nil {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("evidence: %w: %w", lock.ErrUnavailable, err)
 		}
 	}
 	return evidenceOf(&looking)
