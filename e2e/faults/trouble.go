@@ -39,23 +39,24 @@ const (
 	killStore   = "the store is killed"
 	pauseStore  = "the store is paused"
 	lockStore   = "the store's file is locked"
+	fullDisk    = "the disk is full" // the journal's, and SQLite's
 	wireToStore = "the wire to the store"
 	wireToApp   = "the wire to the app"
 )
 
 // troubles returns what strikes in a world, one after the other.
 func troubles(chance *rand.Rand, server bool, during time.Duration) []step {
-	kinds := []string{killGate, killGate, killGates, pauseGate, pauseGate, stopGate, killApp, pauseApp, wireToApp, wireToApp}
+	kinds := []string{killGate, killGate, killGates, pauseGate, pauseGate, stopGate, killApp, pauseApp, wireToApp, wireToApp, fullDisk}
 	if server {
 		kinds = append(kinds, killStore, pauseStore, pauseStore, wireToStore, wireToStore, wireToStore, wireToStore)
 	} else {
-		kinds = append(kinds, lockStore, lockStore, killGate)
+		kinds = append(kinds, lockStore, lockStore, killGate, fullDisk)
 	}
 	var all []step
 	for left := during; left > 0; {
 		s := step{quiet: between(chance, 100*ms, 1200*ms), what: kinds[chance.IntN(len(kinds))], gate: chance.IntN(2), lasts: between(chance, 100*ms, 1500*ms)}
 		switch s.what {
-		case killGates, killApp, pauseApp, killStore, pauseStore, lockStore:
+		case killGates, killApp, pauseApp, killStore, pauseStore, lockStore, fullDisk:
 			s.gate = -1
 		}
 		switch s.what {
@@ -67,7 +68,7 @@ func troubles(chance *rand.Rand, server bool, during time.Duration) []step {
 			} else {
 				s.lasts = between(chance, 300*ms, 3000*ms)
 			}
-		case pauseStore, lockStore:
+		case pauseStore, lockStore, fullDisk:
 			s.lasts = between(chance, 300*ms, 3500*ms)
 		case wireToStore:
 			s.mode = storeMode(chance)
@@ -184,6 +185,18 @@ func (w *world) breaks(t *testing.T, ctx context.Context, s step) {
 		rest(ctx, s.lasts)
 		if err := letGo(); err != nil {
 			t.Errorf("let go of the file: %v", err)
+		}
+	case fullDisk:
+		if !w.ownDisk {
+			return
+		}
+		makeRoom, err := w.disk.fill()
+		if err != nil {
+			t.Fatalf("fill the disk: %v", err)
+		}
+		rest(ctx, s.lasts)
+		if err := makeRoom(); err != nil {
+			t.Fatalf("make room on the disk: %v", err)
 		}
 	case wireToStore, wireToApp:
 		for _, g := range hit {

@@ -49,6 +49,8 @@ type world struct {
 	app     *testenv.Process
 	store   *Store
 	file    string // SQLite's
+	disk    disk   // the gates'
+	ownDisk bool
 	ledger  string
 	witness *teller
 	decider *decider
@@ -110,9 +112,11 @@ func Live(t *testing.T, o Options) (*Record, *Figures) {
 func newWorld(t *testing.T, o Options) *world {
 	dir := testenv.Dir(t)
 	w := &world{
-		Options: o, store: o.Store, ledger: filepath.Join(dir, "ledger"), file: filepath.Join(dir, "claims.db"),
+		Options: o, store: o.Store, ledger: filepath.Join(dir, "ledger"),
 		record: &Record{Policy: o.Policy, Seed: o.Seed}, struck: map[string]int{},
 	}
+	w.disk, w.ownDisk = newDisk(t)
+	w.file = filepath.Join(w.disk.dir, "claims.db")
 	spec := appSpec{Seed: o.Seed, Ledger: w.ledger}
 	for range 2 {
 		spec.Addrs = append(spec.Addrs, fmt.Sprintf("127.0.0.1:%d", testenv.Port(t)))
@@ -139,8 +143,12 @@ func (w *world) newGate(t *testing.T, number int, app string) *gate {
 	if w.Policy == Witness {
 		route += "    witness:\n      - with: {event: {json: /id}}\n        http: " + w.witness.URL + "/effects/{event}\n"
 	}
+	state, err := w.disk.folder(fmt.Sprint("state", number))
+	if err != nil {
+		t.Fatal(err)
+	}
 	g.Gate = w.Binary.Serve(t, harness.Config{
-		Upstream: "http://" + g.toApp.Addr, Routes: route, Env: w.Env,
+		Upstream: "http://" + g.toApp.Addr, Routes: route, Env: w.Env, StateDir: state,
 		Top: fmt.Sprintf("namespace: w%d-%s\nstore: {url: %q}\nlease: %v\napp_limit: %v\nupstream_timeout: %v\nstore_timeout: 1s\ndrain_timeout: 2s\nlog_level: warn\n",
 			w.Seed, w.Policy, at, lease, appLimit, upstreamTimeout),
 	})
