@@ -104,13 +104,9 @@ func (a *app) accept(l net.Listener) error {
 func (a *app) serve(c *net.TCPConn) error {
 	in := bufio.NewReader(c)
 	for {
-		r, err := http.ReadRequest(in)
-		if err != nil {
+		r, body, ok := readRequest(in)
+		if !ok {
 			return nil // the other side has ended it
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil // the rest never came
 		}
 		run := &Run{ID: rand.Text()[:12], Gate: a.gate, Began: time.Now()}
 		var event struct{ ID string }
@@ -118,13 +114,23 @@ func (a *app) serve(c *net.TCPConn) error {
 			return err
 		}
 		run.Event = event.ID
+		var err error
 		if run.Attempt, err = strconv.Atoi(r.Header.Get("Oncegate-Attempt")); err != nil {
-			run.Attempt = -1
+			run.Attempt = -1 // the judge will find it
 		}
 		if goOn, err := a.run(c, run); err != nil || !goOn {
 			return err
 		}
 	}
+}
+
+// readRequest reads a whole request, if one comes.
+func readRequest(in *bufio.Reader) (r *http.Request, body []byte, ok bool) {
+	r, err := http.ReadRequest(in)
+	if err == nil {
+		body, err = io.ReadAll(r.Body)
+	}
+	return r, body, err == nil
 }
 
 // run does what the attempt's ending says, and reports whether the connection

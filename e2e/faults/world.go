@@ -57,6 +57,7 @@ type world struct {
 	sender  *sender
 	record  *Record
 	struck  map[string]int
+	stalls  []Trouble // watch's own while it runs
 }
 
 // Live makes a world, lets its histories run, and returns what is to be judged,
@@ -88,6 +89,7 @@ func Live(t *testing.T, o Options) (*Record, *Figures) {
 		})
 	}
 	trying, endTrying := context.WithCancel(ctx)
+	defer sending.Wait()
 	defer endTrying()
 	for _, e := range events {
 		own := rand.New(rand.NewPCG(uint64(o.Seed), chance.Uint64()))
@@ -106,6 +108,7 @@ func Live(t *testing.T, o Options) (*Record, *Figures) {
 	w.close(t)
 	endOperating()
 	others.Wait()
+	w.record.Troubles = append(w.record.Troubles, w.stalls...)
 	return w.record, w.figures()
 }
 
@@ -185,15 +188,11 @@ const stall = 250 * time.Millisecond
 
 // watch notes when the machine was too busy.
 func (w *world) watch(ctx context.Context) {
-	var stalls []Trouble
 	for last := time.Now(); rest(ctx, 50*ms); last = time.Now() {
 		if now := time.Now(); now.Sub(last) > stall {
-			stalls = append(stalls, Trouble{What: "the machine is busy", Gate: -1, From: last, To: now})
+			w.stalls = append(w.stalls, Trouble{What: "the machine is busy", Gate: -1, From: last, To: now})
 		}
 	}
-	w.decider.mu.Lock() // guards nothing but the order: Run reads after the wait
-	defer w.decider.mu.Unlock()
-	w.record.Troubles = append(w.record.Troubles, stalls...)
 }
 
 // close lets the last runs end and collects what the judge is to know.
