@@ -133,7 +133,7 @@ func (w *workshop) build(t *testing.T, from, tag, arch string) {
 		// BuildKit sets this by itself.
 		"--build-arg", "BUILDPLATFORM="+runtime.GOOS+"/"+runtime.GOARCH,
 		"--build-arg", "GO_IMAGE=localhost/base", "--build-arg", "GOPROXY=off", "--build-arg", "VERSION=1.2.3", "--build-arg", "REVISION=abc",
-		"--volume", runtime.GOROOT()+":/usr/local/go:ro",
+		"--volume", goEnv(t, "GOROOT")+":/usr/local/go:ro",
 		"--volume", goEnv(t, "GOMODCACHE")+":/go/pkg/mod", "--volume", goEnv(t, "GOCACHE")+":/go/cache",
 		"-t", tag, ".")
 }

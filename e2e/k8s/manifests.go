@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -151,20 +150,6 @@ func Sidecar(pod *corev1.PodSpec) (corev1.Container, bool) {
 		}
 	}
 	return corev1.Container{}, false
-}
-
-// configOf returns the text of the file that a pod's oncegate reads.
-func (m *Manifests) configOf(pod *corev1.PodSpec) (string, error) {
-	for _, v := range pod.Volumes {
-		if v.Name != "oncegate-config" {
-			continue
-		}
-		if c := m.ConfigMaps[v.ConfigMap.Name]; c != nil {
-			return c.Data["oncegate.yaml"], nil
-		}
-		return "", fmt.Errorf("the ConfigMap %s is not there: %s", v.ConfigMap.Name, strings.Join(m.configMaps(), ", "))
-	}
-	return "", fmt.Errorf("no volume oncegate-config")
 }
 
 func (m *Manifests) configMaps() (names []string) {
