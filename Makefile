@@ -2,13 +2,14 @@
 # make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
 # make bench  what oncegate costs, as a table: a few minutes on an idle machine
 # make faults an hour of histories in which things break: FAULTS_FOR=10m for less
+# make bench-scale  what ten million claims cost in each store: hours, and some 60 GB of disk and 8 GB of memory
 # make build  bin/oncegate
 # make dist   what is released, into dist: binaries, Debian packages, SBOMs, checksums
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: bench build dist faults test test-servers test-unit test-nested lint clean
+.PHONY: bench bench-scale build dist faults test test-servers test-unit test-nested lint clean
 
 GO ?= go
 TOOLS := bin/tools
@@ -42,6 +43,12 @@ bench: test-servers
 	@mkdir -p bin
 	@$(GO) test -count=1 -timeout 60m -run '^TestCompare$$' ./bench -bench.rounds=5 -bench.each=2s -bench.out=$(CURDIR)/bin/bench.md
 	@cat bin/bench.md
+
+SCALE := 10000000
+bench-scale: test-servers
+	@mkdir -p bin
+	@$(GO) test -count=1 -timeout 24h -run '^TestScale$$' ./bench -bench.scale=$(SCALE) -bench.scale.sample=5000 -bench.scale.out=$(CURDIR)/bin/scale.md
+	@cat bin/scale.md
 
 # Each time with other seeds; a failure says how to run its seed alone.
 FAULTS_FOR ?= 1h
