@@ -140,9 +140,20 @@ func (a *app) run(c *net.TCPConn, run *Run) (goOn bool, err error) {
 	if err := a.book.write(began, run); err != nil {
 		return false, err
 	}
-	if e.Early {
-		goOn = answer(c, e, run)
+	if e.Early { // the backend goes on, and the next request does not wait for it
+		go func() {
+			if _, err := a.work(e, run); err != nil {
+				fmt.Fprintln(os.Stderr, "app:", err)
+			}
+		}()
+		return answer(c, e, run), nil
 	}
+	whole, err := a.work(e, run)
+	return whole && err == nil && answer(c, e, run), err
+}
+
+// work does the work, and reports whether the time sufficed.
+func (a *app) work(e Ending, run *Run) (whole bool, err error) {
 	time.Sleep(e.Work)
 	if time.Since(run.Began) > runLimit {
 		return false, a.book.write(ended, run)
@@ -153,13 +164,7 @@ func (a *app) run(c *net.TCPConn, run *Run) (goOn bool, err error) {
 		}
 	}
 	time.Sleep(e.Linger)
-	if err := a.book.write(ended, run); err != nil {
-		return false, err
-	}
-	if !e.Early {
-		goOn = answer(c, e, run)
-	}
-	return goOn, nil
+	return true, a.book.write(ended, run)
 }
 
 // answer answers, or breaks the connection. The gate may be gone; that is no

@@ -61,6 +61,8 @@ type Record struct {
 	Troubles   []Trouble
 	AppDied    []time.Time
 	Lives      []*Life
+	// Exchanges is what the wires to the app have seen.
+	Exchanges []*Exchange
 	// Seed says how attempts ended.
 	Seed int64
 	// Decided says which events an operator has spoken about.
@@ -93,12 +95,15 @@ func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Invarian
 
 // Judge returns all violations.
 func Judge(r *Record) []Violation {
-	j := &judge{Record: r, runs: map[string][]*Run{}, deliveries: map[string][]*Delivery{}}
+	j := &judge{Record: r, runs: map[string][]*Run{}, deliveries: map[string][]*Delivery{}, late: map[turn]bool{}}
 	for _, run := range r.Runs {
 		j.runs[run.Event] = append(j.runs[run.Event], run)
 	}
 	for _, d := range r.Deliveries {
 		j.deliveries[d.Event] = append(j.deliveries[d.Event], d)
+	}
+	for _, e := range r.Exchanges {
+		j.late[turn{e.Event, e.Attempt}] = e.Replied.IsZero() || e.Replied.Sub(e.Asked) > upstreamTimeout/2
 	}
 	for _, event := range r.Events {
 		j.acknowledged(event)
@@ -114,7 +119,15 @@ type judge struct {
 	*Record
 	runs       map[string][]*Run
 	deliveries map[string][]*Delivery
-	found      []Violation
+	// late says which runs were so slow, by the wire's clock, that a gate that is
+	// as short of the processor may have given them up.
+	late  map[turn]bool
+	found []Violation
+}
+
+type turn struct {
+	event   string
+	attempt int
 }
 
 func (j *judge) violated(i Invariant, event, format string, args ...any) {
@@ -198,6 +211,9 @@ const slack = 300 * time.Millisecond
 // justified reports whether there is a reason for the second of two runs.
 func (j *judge) justified(before, after *Run) bool {
 	if !EndingOf(j.Seed, before.Event, before.Attempt).Clean() || before.Ended.IsZero() || before.Effect.IsZero() {
+		return true
+	}
+	if j.late[turn{before.Event, before.Attempt}] {
 		return true
 	}
 	for _, t := range j.Troubles {

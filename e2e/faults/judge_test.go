@@ -57,6 +57,14 @@ func TestJudge(t *testing.T) {
 		"another gate was broken": {Record{
 			Policy: Retry, Runs: []*Run{one, two}, Troubles: []Trouble{{Gate: 1, From: at(90), To: at(4000)}}, Deliveries: []*Delivery{answered(two, "fresh", 5100)},
 		}, []Invariant{Justified}},
+		"the app's answer was late": {Record{
+			Policy: Retry, Runs: []*Run{one, two}, Deliveries: []*Delivery{answered(two, "fresh", 5100)},
+			Exchanges: []*Exchange{{Event: e, Attempt: 1, Asked: at(100), Replied: at(1500)}},
+		}, nil},
+		"the app's answer was in time": {Record{
+			Policy: Retry, Runs: []*Run{one, two}, Deliveries: []*Delivery{answered(two, "fresh", 5100)},
+			Exchanges: []*Exchange{{Event: e, Attempt: 1, Asked: at(100), Replied: at(170)}},
+		}, []Invariant{Justified}},
 		"two runs with one number": {Record{
 			Policy: Retry, Runs: []*Run{one, run(e, 1, 5000)}, Troubles: broken, Deliveries: []*Delivery{answered(one, "fresh", 200)},
 		}, []Invariant{Announced}},

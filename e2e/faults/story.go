@@ -32,6 +32,12 @@ func Story(r *Record, event string) string {
 			tell(d.Answered, "gate %d answers %d %s %.60q, %v after it was sent", d.Gate, d.Status, d.Result, d.Body, d.Answered.Sub(d.Sent).Round(ms))
 		}
 	}
+	for _, e := range r.Exchanges {
+		if e.Event == event {
+			tell(e.Asked, "the wire carries attempt %d", e.Attempt)
+			tell(e.Replied, "the wire carries what the app says to attempt %d", e.Attempt)
+		}
+	}
 	for _, t := range r.Troubles {
 		tell(t.From, "- %s", t.What)
 		tell(t.To, "- over: %s", t.What)

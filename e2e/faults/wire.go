@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"regexp"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +23,8 @@ type Wire struct {
 	chance *rand.Rand
 	conns  map[net.Conn]bool
 	gate   chan struct{} // closed while the wire is not dark
+	seen   map[net.Conn]*Exchange
+	all    []*Exchange
 	closed bool
 	l      net.Listener
 }
@@ -57,7 +61,7 @@ func NewWire(t testing.TB, to string, seed uint64) *Wire {
 		t.Fatal(err)
 	}
 	w := &Wire{
-		Addr: l.Addr().String(), to: to, l: l, conns: map[net.Conn]bool{},
+		Addr: l.Addr().String(), to: to, l: l, conns: map[net.Conn]bool{}, seen: map[net.Conn]*Exchange{},
 		chance: rand.New(rand.NewPCG(seed, 0)), gate: make(chan struct{}),
 	}
 	close(w.gate)
@@ -109,13 +113,58 @@ func (w *Wire) accept() {
 		if !w.keep(near, far) {
 			return
 		}
-		w.running.Go(func() { w.carry(near, far, func(m Mode) float64 { return m.Before }) })
-		w.running.Go(func() { w.carry(far, near, func(m Mode) float64 { return m.After }) })
+		w.running.Go(func() {
+			w.carry(near, far, func(m Mode) float64 { return m.Before }, func(text []byte) { w.asks(near, text) })
+		})
+		w.running.Go(func() {
+			w.carry(far, near, func(m Mode) float64 { return m.After }, func([]byte) { w.answers(near) })
+		})
 	}
 }
 
+// An Exchange is what a wire has seen of a run: when it was asked for, and when
+// the answer was passed on.
+type Exchange struct {
+	Event          string
+	Attempt        int
+	Asked, Replied time.Time // zero: never
+}
+
+var announced = regexp.MustCompile(`(?s)Oncegate-Event: [^:]*:(\S+)\r\n.*Oncegate-Attempt: (\d+)\r\n`)
+
+// asks notes which run is asked for over a connection.
+func (w *Wire) asks(near net.Conn, text []byte) {
+	found := announced.FindSubmatch(text)
+	if found == nil {
+		return
+	}
+	attempt, err := strconv.Atoi(string(found[2]))
+	if err != nil {
+		return // no number of ours
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := &Exchange{Event: string(found[1]), Attempt: attempt, Asked: time.Now()}
+	w.seen[near], w.all = e, append(w.all, e)
+}
+
+func (w *Wire) answers(near net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.seen[near]; e != nil && e.Replied.IsZero() {
+		e.Replied = time.Now()
+	}
+}
+
+// Exchanges returns what was seen.
+func (w *Wire) Exchanges() []*Exchange {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all
+}
+
 // carry passes on what comes one way, until the connection is cut.
-func (w *Wire) carry(from, to net.Conn, cut func(Mode) float64) {
+func (w *Wire) carry(from, to net.Conn, cut func(Mode) float64, note func([]byte)) {
 	defer w.drop(from, to)
 	buffer := make([]byte, 64<<10)
 	for {
@@ -123,6 +172,7 @@ func (w *Wire) carry(from, to net.Conn, cut func(Mode) float64) {
 		if err != nil {
 			return
 		}
+		note(buffer[:n])
 		w.mu.Lock()
 		mode, gate := w.mode, w.gate
 		lost := w.chance.Float64() < cut(mode)
@@ -156,6 +206,7 @@ func (w *Wire) drop(conns ...net.Conn) {
 	for _, c := range conns {
 		c.Close()
 		delete(w.conns, c)
+		delete(w.seen, c)
 	}
 }
 

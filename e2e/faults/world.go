@@ -206,6 +206,9 @@ func (w *world) close(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.record.Runs = runs
+	for _, g := range w.gates {
+		w.record.Exchanges = append(w.record.Exchanges, g.toApp.Exchanges()...)
+	}
 	w.sender.mu.Lock()
 	defer w.sender.mu.Unlock()
 	w.record.Deliveries = w.sender.deliveries
