@@ -89,6 +89,9 @@ func TestFenced(t *testing.T) {
 				t.Errorf("got %d %q %q", got.status, got.result, got.body)
 			}
 			w.one.hits(2)
+			if c := w.other.claim("acme"); c.Attempt != 2 || c.State != lock.StateReleased {
+				t.Errorf("the claim is %s, after attempt %d", c.State, c.Attempt)
+			}
 		})
 		t.Run("B26 a 2xx is proof, however late", func(t *testing.T) {
 			w := start(t)

@@ -61,11 +61,13 @@ func TestHopByHop(t *testing.T) {
 	})
 	t.Run("B46 a 101 on a route is unknown, and tunnels nothing", func(t *testing.T) {
 		for _, more := range []string{acmeRoute(jsonID), acmeRoute(jsonID + "\nhandshakes: [{name: h, when: {json: /id, present: true}}]"), acmeRoute(jsonID + "\nmode: observe")} {
-			raw := newRawApp(t, always("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"))
-			r := startRig(t, raw.url, newMem(), "namespace: shop\n"+more)
-			s := r.raw(body, "POST /hooks/acme HTTP/1.1", "Host: h", "X-Sig: "+mac(secret, body), "Connection: Upgrade", "Upgrade: h2c")
-			if s.status != 502 || s.result != "unknown" || raw.count() != 1 {
-				t.Errorf("got %d %q %v after %d", s.status, s.result, s.err, raw.count())
+			for _, to := range []string{"h2c", "websocket"} {
+				raw := newRawApp(t, always("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+to+"\r\n\r\n"))
+				r := startRig(t, raw.url, newMem(), "namespace: shop\n"+more)
+				s := r.raw(body, "POST /hooks/acme HTTP/1.1", "Host: h", "X-Sig: "+mac(secret, body), "Connection: Upgrade", "Upgrade: "+to)
+				if s.status != 502 || s.result != "unknown" || raw.count() != 1 {
+					t.Errorf("%s: got %d %q %v after %d", to, s.status, s.result, s.err, raw.count())
+				}
 			}
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -310,6 +311,29 @@ func TestOverload(t *testing.T) {
 		if a := c.hear(t); a.status != 200 || a.result != "unclaimed" || r.app.last(t).body != body {
 			t.Errorf("got %d %q %v", a.status, a.result, a.err)
 		}
+		<-first
+	})
+	t.Run("what is streamed goes on when its sender leaves", func(t *testing.T) {
+		r := newRig(t, newApp(t), newMem(), "max_in_hand: 1\n"+acmeRoute(jsonID+"\nretries_for: 0s"))
+		arrived, release := r.app.hold(t)
+		first := r.later(r.acme(`{"id":"evt_1"}`))
+		<-arrived
+		ended := make(chan error, 1)
+		r.app.answer(func(w http.ResponseWriter, _ *http.Request) {
+			_, err := io.CopyN(w, zeros{}, 50<<20)
+			ended <- err
+		})
+		ctx, leave := context.WithCancel(t.Context())
+		resp, err := sender.RoundTrip(r.acme(`{"id":"evt_2"}`).WithContext(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave()
+		resp.Body.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("the app was not heard to its end: %v", err)
+		}
+		release()
 		<-first
 	})
 	t.Run("B69 what passes through minds nothing that is in hand", func(t *testing.T) {
