@@ -429,9 +429,7 @@ end:
 		:: else
 		fi;
 		clean(p) }
-#ifndef BUG_UNPAID /* what is owed is never delivered */
 	:: atomic { D[j].set && !D[j].undo -> payIt(j) }
-#endif
 	od
 #undef p
 }
