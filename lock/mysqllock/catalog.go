@@ -103,27 +103,6 @@ func (s *Store) Count(ctx context.Context, namespace string) (map[lock.ScopeStat
 	return counts, nil
 }
 
-// Purge implements lock.Catalog. Where others are at work on the same rows it
-// tries again, as what it does can be left to any other time.
-func (s *Store) Purge(ctx context.Context, namespace string, limit int) (removed int, err error) {
-	err = s.write(ctx, "purge", func() error {
-		for try := 0; ; try++ {
-			result, err := s.db.ExecContext(ctx, `DELETE FROM oncegate_claims WHERE namespace = ? AND expires_at <= `+now+`
-				ORDER BY expires_at LIMIT ?`, []byte(namespace), limit)
-			if raced(err) && try < rounds {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			n, err := result.RowsAffected()
-			removed = int(n)
-			return err
-		}
-	})
-	return removed, err
-}
-
 // query runs a query and calls each for every row.
 func (s *Store) query(ctx context.Context, q *query, each func(*sql.Rows) error) error {
 	rows, err := s.db.QueryContext(ctx, q.text.String(), q.args...)
