@@ -49,9 +49,9 @@ func (r *route) question(d *delivery.Delivery, v keyextract.Values) *lock.Ask {
 		Tags:    v.Tags,
 		Wait:    max(0, r.Wait-time.Since(d.Arrived)),
 	}
-	// Each event of a batch would keep all of it.
-	keeps := r.policy.KeepRequest || r.policy.KeepDone != nil || r.policy.Witness != nil
-	if n := len(v.Keys); keeps && (n == 1 || n*len(d.Body) <= maxKept) {
+	// Each event of a batch would keep all of it. On every route a claim that
+	// becomes unknown takes its request along, so that it can be run again.
+	if n := len(v.Keys); n == 1 || n*len(d.Body) <= maxKept {
 		ask.Request = func() []byte { return keepRequest(d) }
 	}
 	for _, key := range v.Keys {

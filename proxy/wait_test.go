@@ -109,13 +109,18 @@ func TestWaiting(t *testing.T) {
 				t.Errorf("the request was not kept: %v", err)
 			}
 		})
-		t.Run("nothing of the request is kept where the route does not say so", func(t *testing.T) {
+		t.Run("the request is kept while the outcome is unknown, and only then", func(t *testing.T) {
 			r := newRig(t, newApp(t), open(t), acmeRoute(jsonID))
-			r.app.say(500, "")
-			r.expect(r.acme(`{"id":"evt_1"}`), 500, "failed")
-			whole, err := r.store.Read(context.Background(), []lock.Key{r.claim("acme").Key})
-			if err != nil || whole[0].Request != nil {
-				t.Errorf("kept were %d bytes (%v)", len(whole[0].Request), err)
+			for _, step := range []struct {
+				says int
+				kept bool
+			}{{422, false}, {500, true}, {200, false}} {
+				r.app.say(step.says, "")
+				r.send(r.acme(`{"id":"evt_1"}`))
+				stands, err := r.store.Read(context.Background(), []lock.Key{r.claim("acme").Key})
+				if err != nil || (stands[0].Request != nil) != step.kept {
+					t.Errorf("after %d, %d bytes are kept (%v)", step.says, len(stands[0].Request), err)
+				}
 			}
 		})
 	})

@@ -227,7 +227,7 @@ func (l *loader) setPolicies(field string, spec routeSpec, preset *provider.Pres
 		r.UpstreamTimeout = defaultUpstreamTimeout
 	}
 	r.MaxBody, r.MaxAnswer = int64(value(p.MaxBody)), int64(value(p.MaxAnswer))
-	if r.OnUnknown == "hold" && r.Record == "none" {
+	if (r.OnUnknown == "hold" || r.OnUnknown == "witness") && r.Record == "none" {
 		r.Record = "unsettled"
 	}
 }
