@@ -57,7 +57,7 @@ FAULTS_FIRST ?= $(shell date +%s)
 faults: test-servers
 	@mkdir -p bin
 	@cd e2e && $(GO) test -count=1 -timeout 0 -parallel 4 ./faults -run '^TestHistories$$' \
-		-for $(FAULTS_FOR) -first $(FAULTS_FIRST) -events 120 -report $(CURDIR)/bin/faults.md
+		-for $(FAULTS_FOR) -first $(FAULTS_FIRST) -events 150 -report $(CURDIR)/bin/faults.md
 	@cat bin/faults.md
 
 # All of them, whatever the first ones find.
