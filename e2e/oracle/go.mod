@@ -8,6 +8,7 @@ require (
 	github.com/PagerDuty/go-pagerduty v1.8.0
 	github.com/bwmarrin/discordgo v0.29.0
 	github.com/go-jose/go-jose/v4 v4.1.9
+	github.com/google/go-github/v89 v89.0.0
 	github.com/line/line-bot-sdk-go/v8 v8.14.0
 	github.com/mailgun/mailgun-go/v4 v4.23.0
 	github.com/openai/openai-go/v3 v3.99.0
@@ -26,6 +27,7 @@ require (
 	github.com/go-chi/chi/v5 v5.2.1 // indirect
 	github.com/go-json-experiment/json v1.27.2 // indirect
 	github.com/golang/mock v1.6.0 // indirect
+	github.com/google/go-querystring v1.2.0 // indirect
 	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/mailgun/errors v0.4.0 // indirect

@@ -15,6 +15,7 @@ import (
 
 	"github.com/PagerDuty/go-pagerduty/webhookv3"
 	"github.com/bwmarrin/discordgo"
+	"github.com/google/go-github/v89/github"
 	"github.com/line/line-bot-sdk-go/v8/linebot/webhook"
 	"github.com/mailgun/mailgun-go/v4"
 	"github.com/openai/openai-go/v3/option"
@@ -43,6 +44,10 @@ func request(d *delivery.Delivery) *http.Request {
 var goSDKs = map[string]sdk{
 	"stripe": func(_ *testing.T, b *bench, d *delivery.Delivery) bool {
 		return stripe.ValidatePayload(d.Body, d.Header.Get("Stripe-Signature"), b.secret) == nil
+	},
+	"github": func(_ *testing.T, b *bench, d *delivery.Delivery) bool {
+		_, err := github.ValidatePayload(request(d), []byte(b.secret))
+		return err == nil
 	},
 	"svix":              svixAccepts,
 	"resend":            svixAccepts,
