@@ -25,37 +25,8 @@ import (
 	"oncegate/internal/telemetry"
 	"oncegate/lock"
 	"oncegate/lock/memlock"
-	"oncegate/lock/sqlitelock"
 	"oncegate/proxy"
 )
-
-// A store is both halves of one.
-type store interface {
-	lock.Store
-	lock.Catalog
-}
-
-// onStores runs a test on each kind of store. Open returns an empty one.
-func onStores(t *testing.T, test func(t *testing.T, open func(*testing.T) store)) {
-	kinds := []struct {
-		name string
-		open func(*testing.T) store
-	}{
-		{"memlock", func(*testing.T) store { return memlock.New() }},
-		{"sqlitelock", func(t *testing.T) store {
-			s := sqlitelock.Open(filepath.Join(t.TempDir(), "claims.db"), sqlitelock.Options{})
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			return s
-		}},
-	}
-	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) { test(t, kind.open) })
-	}
-}
 
 // A rig is oncegate in front of an app.
 type rig struct {
