@@ -92,7 +92,7 @@ func (p *passage) send(ctx context.Context, d *delivery.Delivery, header http.He
 	}()
 	refused := false // by before, so that nothing was sent
 	answer, err := p.r.app.Forward(ctx, &forward.Request{
-		Method: d.Method, Target: d.Target, Host: d.Host, Header: header, Body: d.Body,
+		Method: d.Method, Target: d.Target, Host: d.Host, Remote: p.req.RemoteAddr, Header: header, Body: d.Body,
 		BeforeFirstByte: func() error {
 			if before == nil {
 				return nil
