@@ -22,6 +22,7 @@ type Attempt struct {
 
 	settled chan struct{} // closed when Settle has done its work
 	outcome SettleResult  // valid then
+	ended   time.Time     // valid then: when that was
 
 	// renewing is over when the attempt ends, so that a renewal under way
 	// doesn't keep the settle from being written.

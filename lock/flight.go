@@ -42,6 +42,7 @@ type flight struct {
 type member struct {
 	ask     *Ask
 	reply   chan Decision // receives exactly one
+	came    time.Time     // when it joined
 	until   time.Time     // when its wait is over
 	leaving bool
 	waited  bool // it waited for another's attempt; touched by the flight alone
@@ -61,7 +62,8 @@ func (g *Gate) Begin(ctx context.Context, ask *Ask) Decision {
 		}
 		ask = through
 	}
-	m := &member{ask: ask, reply: make(chan Decision, 1), until: time.Now().Add(ask.Wait)}
+	now := time.Now()
+	m := &member{ask: ask, reply: make(chan Decision, 1), came: now, until: now.Add(ask.Wait)}
 	f := g.join(m)
 	if f == nil {
 		return Decision{Verdict: Closing, RetryAfter: time.Second}
@@ -199,11 +201,11 @@ func (f *flight) end() bool {
 // await serves the members until the attempt has settled.
 func (f *flight) await(a *Attempt) {
 	f.parting = &Decision{Verdict: Busy, Record: a.began(), RetryAfter: a.ask.Policy.Lease}
-	defer f.markWaited()
 	for {
 		f.serve()
 		select {
 		case <-a.settled:
+			f.markWaited(a.ended)
 			f.asking.learn(a)
 			f.poll = 0
 			return
@@ -214,7 +216,7 @@ func (f *flight) await(a *Attempt) {
 
 // testify serves the members until a witness has spoken.
 func (f *flight) testify(c *claim, ask *Ask) {
-	defer f.markWaited()
+	defer func() { f.markWaited(time.Now()) }()
 	var request []byte
 	if ask.Request != nil && c.rec.Request == nil {
 		request = ask.Request()
@@ -242,7 +244,7 @@ func (f *flight) sleep(until time.Duration) {
 	}
 	f.g.rest(f)
 	defer f.g.rise(f)
-	defer f.markWaited()
+	defer func() { f.markWaited(time.Now()) }()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for f.serve() > 0 {
@@ -268,11 +270,13 @@ func (f *flight) takeWoken() bool {
 	return woken
 }
 
-func (f *flight) markWaited() {
+// markWaited notes of those who came before the moment given that they waited
+// for another's attempt.
+func (f *flight) markWaited(before time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.members {
-		m.waited = true
+		m.waited = m.waited || m.came.Before(before)
 	}
 }
 

@@ -74,6 +74,7 @@ func (a *Attempt) Settle(e Ending) SettleResult {
 	}
 	a.turn.pass()
 
+	a.ended = time.Now()
 	close(a.settled)
 	for _, c := range a.claims {
 		a.g.wake(c.item.Key.Digest)
