@@ -15,10 +15,11 @@ import (
 )
 
 // What every connection is told. A wait for another process's lock ends with
-// the call's context, or after a minute. A log that grew is cut to 64 MiB.
+// the call's context, or after a minute. A log that grew is cut to 64 MiB. What
+// is removed is overwritten: an operator who forgets an event may have to.
 var (
 	common  = []string{"busy_timeout(60000)", "synchronous(FULL)", "fullfsync(1)", "checkpoint_fullfsync(1)"}
-	writing = slices.Concat(common, []string{"journal_mode(WAL)", "journal_size_limit(67108864)"})
+	writing = slices.Concat(common, []string{"journal_mode(WAL)", "secure_delete(1)", "journal_size_limit(67108864)"})
 	reading = slices.Concat(common, []string{"query_only(1)"})
 )
 

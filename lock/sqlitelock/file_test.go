@@ -1,6 +1,7 @@
 package sqlitelock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ func TestFile(t *testing.T) {
 		{"a writer elsewhere makes a call wait no longer than its context", lockedElsewhere},
 		{"B32 an insert elsewhere that is committed, or not", conflict},
 		{"B57 a long reader holds up no writer", longReader},
+		{"what was forgotten is not in the file any more", forgotten},
 		{"many stores may make the file at once", openedAtOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, filepath.Join(t.TempDir(), "claims.db")) })
@@ -261,4 +263,33 @@ func openedAtOnce(t *testing.T, path string) {
 		})
 	}
 	wg.Wait()
+}
+
+// forgotten fills pages of its own with a body, has a tombstone take its place,
+// and looks for the body in the closed file.
+func forgotten(t *testing.T, path string) {
+	ctx := context.Background()
+	s := sqlitelock.Open(path, sqlitelock.Options{})
+	c := change("evt_1")
+	c.Next.State = lock.StateDone
+	c.Next.AnswerBody = bytes.Repeat([]byte("CANARY"), 10_000)
+	for range 2 {
+		if results, err := s.Apply(ctx, []lock.Change{c}); err != nil || !results[0].Applied(c) {
+			t.Fatalf("apply: %v", err)
+		}
+		next := change("evt_1")
+		next.Expect = c.Next.Version
+		next.Next.State = lock.StateTombstone
+		c = next
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(file, []byte("CANARY")) {
+		t.Error("the body is still in the file")
+	}
 }
