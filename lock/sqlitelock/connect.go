@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"modernc.org/sqlite"
 )
@@ -56,8 +57,26 @@ func makeFile(path string) error {
 }
 
 // prepare makes a file fit: it is there, has a write-ahead log, and a schema
-// that this program can use.
+// that this program can use. While another process opens or closes the file as
+// the first or the last, SQLite refuses at once where it otherwise waits, so
+// prepare tries again until ctx is over.
 func prepare(ctx context.Context, path string, db *sql.DB, migrate bool) error {
+	for {
+		err := tryPrepare(ctx, path, db, migrate)
+		if !busy(err) {
+			return err
+		}
+		timer := time.NewTimer(5 * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+func tryPrepare(ctx context.Context, path string, db *sql.DB, migrate bool) error {
 	if err := makeFile(path); err != nil {
 		return failed("make the file", err)
 	}

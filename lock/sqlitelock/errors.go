@@ -26,4 +26,10 @@ func failed(doing string, err error) error {
 	return fmt.Errorf("sqlite: %s: %w: %w", doing, kind, err)
 }
 
+// busy reports whether another connection's lock was in the way.
+func busy(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
 func unfit(what string) error { return fmt.Errorf("sqlite: %w: %s", lock.ErrUnfit, what) }

@@ -60,18 +60,13 @@ func migrateTo(ctx context.Context, conn *sql.Conn, allowed bool) (err error) {
 // schemaOf returns the number of the file's newest migration. A file that is
 // not ours, or may not be brought up to date though it should be, is an error.
 func schemaOf(ctx context.Context, conn *sql.Conn, migrate bool) (version int, err error) {
+	// In one statement, so that what another process is making is seen as a whole
+	// or not at all.
+	const header = `SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
+	FROM pragma_user_version, pragma_application_id`
 	var application, tables int
-	for _, q := range []struct {
-		query string
-		into  *int
-	}{
-		{"PRAGMA user_version", &version},
-		{"PRAGMA application_id", &application},
-		{"SELECT count(*) FROM sqlite_schema", &tables},
-	} {
-		if err := conn.QueryRowContext(ctx, q.query).Scan(q.into); err != nil {
-			return 0, failed("migrate", err)
-		}
+	if err := conn.QueryRowContext(ctx, header).Scan(&version, &application, &tables); err != nil {
+		return 0, failed("migrate", err)
 	}
 	switch {
 	case application != applicationID && (application != 0 || version != 0 || tables != 0):

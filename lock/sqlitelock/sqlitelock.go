@@ -27,6 +27,7 @@ package sqlitelock
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"oncegate/lock"
 	"oncegate/lock/internal/calls"
@@ -79,7 +80,7 @@ func (s *Store) Close() error {
 	if s.reader == nil {
 		return nil
 	}
-	return s.reader.db.Close()
+	return errors.Join(s.reader.record.Close(), s.reader.db.Close())
 }
 
 // Migrate brings the file's schema up to date, whatever Options say.

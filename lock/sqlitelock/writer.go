@@ -125,9 +125,15 @@ func (s *Store) openWriter(ctx context.Context) (*writer, error) {
 	return w, nil
 }
 
-// close closes the connection, which ends a transaction that is under way and
-// frees the statements. Nothing that was committed depends on its outcome.
+// close closes the connection, which ends a transaction that is under way.
+// Statements go first: SQLite keeps a connection, locks and all, until its last
+// statement is freed. Nothing that was committed depends on the outcome.
 func (w *writer) close() {
+	for _, stmt := range []*sql.Stmt{w.begin, w.commit, w.rollback, w.insertRecord, w.updateRecord, w.selectRecord} {
+		if stmt != nil {
+			stmt.Close()
+		}
+	}
 	w.conn.Close()
 	w.db.Close()
 }
