@@ -176,15 +176,17 @@ type sdk func(t *testing.T, b *bench, d *delivery.Delivery) bool
 // lax names the places at which an SDK accepts changes that oncegate refuses,
 // and why.
 var lax = map[string][]string{
-	"amazon-sns":     {"body"},                                   // base64 with bits to spare, URLs that lead elsewhere
-	"adyen-platform": {"Hmacsignature"},                          // base64 with other text behind it
-	"box":            {"Box-Signature-Primary"},                  // the same
-	"contentful":     {"X-Contentful-Signed-Headers"},            // adds the names that are missing
-	"dropbox-sign":   {"body"},                                   // forms that are not urlencoded
-	"line":           {"X-Line-Signature"},                       // base64 with bits to spare
-	"mailgun":        {"body"},                                   // members of JSON in other case
-	"sendgrid":       {"X-Twilio-Email-Event-Webhook-Signature"}, // base64 with bits to spare
-	"workos":         {"Workos-Signature"},                       // items by position, whatever their name
+	"amazon-sns":           {"body"},                                   // base64 with bits to spare, URLs that lead elsewhere
+	"adyen-platform":       {"Hmacsignature"},                          // base64 with other text behind it
+	"box":                  {"Box-Signature-Primary"},                  // the same
+	"contentful":           {"X-Contentful-Signed-Headers"},            // adds the names that are missing
+	"discord-events":       {"X-Signature-Ed25519"},                    // hex whose second sign is none, where it would be 0
+	"discord-interactions": {"X-Signature-Ed25519"},                    // the same
+	"dropbox-sign":         {"body"},                                   // forms that are not urlencoded
+	"line":                 {"X-Line-Signature"},                       // base64 with bits to spare
+	"mailgun":              {"body"},                                   // members of JSON in other case
+	"sendgrid":             {"X-Twilio-Email-Event-Webhook-Signature"}, // base64 with bits to spare
+	"workos":               {"Workos-Signature"},                       // items by position, whatever their name
 }
 
 // tooLax reports whether the SDK accepts a change that it shouldn't.
