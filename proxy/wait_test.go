@@ -44,6 +44,22 @@ func TestWaiting(t *testing.T) {
 			}
 			one.hits(1)
 		})
+		t.Run("a client that makes its own keys is told 409 while its first request runs, and may leave the key out", func(t *testing.T) {
+			r := newRig(t, newApp(t), open(t), "\nroutes:\n  orders: {path: /api/orders, provider: idempotency-key, caller: {header: Authorization}, wait: 100ms}\n")
+			arrived, release := r.app.hold(t)
+			order := func() *http.Request {
+				return r.post("/api/orders", "{}", "Idempotency-Key", `"k"`, "Authorization", "Bearer a")
+			}
+			first := r.later(order())
+			<-arrived
+			r.expect(order(), 409, "busy")
+			release()
+			if s := <-first; s.result != "fresh" {
+				t.Errorf("the first got %d %q", s.status, s.result)
+			}
+			r.expect(order(), 200, "replay")
+			r.expect(r.post("/api/orders", "{}", "Authorization", "Bearer a"), 200, "unclaimed")
+		})
 		t.Run("B30 who has waited enough is told when to come again", func(t *testing.T) {
 			r := newRig(t, newApp(t), open(t), acmeRoute(jsonID+"\nwait: 200ms\nlease: 30s"))
 			arrived, release := r.app.hold(t)
