@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -155,10 +154,7 @@ func notReached(t *testing.T, a harness.Answer) {
 // text, whatever the other side says.
 func plainText(t *testing.T) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", testenv.Port(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Listen(t, fmt.Sprintf("127.0.0.1:%d", testenv.Port(t)))
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {

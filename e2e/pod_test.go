@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -44,10 +43,7 @@ func (e *effects) add(body string) {
 // startApp listens on an address at once.
 func startApp(t *testing.T, address string, runs *effects) *podApp {
 	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Listen(t, address)
 	a := &podApp{served: make(chan error, 1), runs: runs}
 	a.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"oncegate/internal/testenv"
 )
 
 // An App is a stand-in for the protected app where a test needs to see the
@@ -81,10 +83,7 @@ func NewApp(t testing.TB, port int, handler func(*Request) Reply) *App {
 // Start listens again after Stop, on the same port.
 func (a *App) Start(t testing.TB) {
 	t.Helper()
-	l, err := net.Listen("tcp", a.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Listen(t, a.Addr)
 	a.mu.Lock()
 	a.listener, a.conns = l, make(map[net.Conn]bool)
 	a.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // nobody is the user that servers run as where the tests run as root: the one
@@ -96,14 +97,11 @@ func freePort() (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("reserve port %d: %w", port, err)
 		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		err = probe(port)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			continue
 		}
-		if err != nil {
-			return 0, err
-		}
-		return port, l.Close()
+		return port, err
 	}
 	return 0, errors.New("no free port on 127.0.0.1")
 }
@@ -111,14 +109,51 @@ func freePort() (int, error) {
 // reserve binds the port on 127.0.0.2, where no server listens, and keeps it
 // until the process ends. It fails with EADDRINUSE where another has done so.
 func reserve(port int) error {
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	_, err := bind(port, [4]byte{127, 0, 0, 2}, false)
+	return err
+}
+
+// probe fails with EADDRINUSE where somebody listens on the port. It does not
+// listen: a program that is being started has a copy of each socket for a
+// moment, and one that listens would be in the way after it was closed.
+func probe(port int) error {
+	fd, err := bind(port, [4]byte{127, 0, 0, 1}, true)
 	if err != nil {
 		return err
 	}
-	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 2}}); err != nil {
-		return errors.Join(err, syscall.Close(fd))
+	return syscall.Close(fd)
+}
+
+func bind(port int, address [4]byte, shared bool) (fd int, err error) {
+	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
 	}
-	return nil
+	if shared {
+		err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+	}
+	if err == nil {
+		err = syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: address})
+	}
+	if err != nil {
+		return 0, errors.Join(err, syscall.Close(fd))
+	}
+	return fd, nil
+}
+
+// Listen listens on an address where this process may have listened before: a
+// program that is being started may hold a copy of that listener for a moment.
+func Listen(t testing.TB, address string) net.Listener {
+	t.Helper()
+	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			return l
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Since(start) > 10*time.Second {
+			t.Fatalf("testenv: %v", err)
+		}
+	}
 }
 
 // program finds an installed program, also in folders that are not on every

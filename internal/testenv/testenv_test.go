@@ -3,7 +3,11 @@ package testenv_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"net"
 	"os"
+	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,5 +60,31 @@ func TestRedisPauseKillStart(t *testing.T) {
 	r.Start(t)
 	if got, err := client.Get(ctx, "k").Result(); err != nil || got != "v" {
 		t.Errorf("after Kill and Start: %q, %v", got, err)
+	}
+}
+
+// A program that is being started has a copy of every socket for a moment.
+func TestPortsWhileProgramsStart(t *testing.T) {
+	var starting sync.WaitGroup
+	defer starting.Wait()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for range 4 {
+		starting.Go(func() {
+			for ctx.Err() == nil {
+				if err := exec.Command("/bin/true").Run(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 500 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", testenv.Port(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		testenv.Listen(t, l.Addr().String()).Close()
 	}
 }
