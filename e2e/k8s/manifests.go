@@ -3,11 +3,11 @@ package k8s
 import (
 	"fmt"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -22,7 +22,7 @@ type Manifests struct {
 	ConfigMaps  map[string]*corev1.ConfigMap
 	Policies    []*networkingv1.NetworkPolicy
 	Claims      []*corev1.PersistentVolumeClaim
-	PodMonitors []*PodMonitor
+	PodMonitors []*monitoringv1.PodMonitor
 	Secrets     map[string]*corev1.Secret
 	// Objects are all of them, as they are sent.
 	Objects []Object
@@ -37,27 +37,6 @@ type Workload struct {
 	Replicas   int32
 	Template   *corev1.PodTemplateSpec
 	Deployment *appsv1.Deployment // nil for others
-}
-
-// A PodMonitor is as much as is used of the Prometheus operator's kind, whose
-// module would bring in half of Kubernetes.
-type PodMonitor struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec struct {
-		Selector            metav1.LabelSelector `json:"selector"`
-		PodMetricsEndpoints []struct {
-			Port string `json:"port"`
-			Path string `json:"path"`
-		} `json:"podMetricsEndpoints"`
-	} `json:"spec"`
-}
-
-// DeepCopyObject implements runtime.Object.
-func (m *PodMonitor) DeepCopyObject() runtime.Object {
-	c := *m
-	return &c
 }
 
 // Build has kustomize build a folder, as `kubectl apply -k` does, and decodes
@@ -116,7 +95,7 @@ func (m *Manifests) add(text []byte) error {
 		m.Claims = append(m.Claims, o)
 	case *networkingv1.NetworkPolicy:
 		m.Policies = append(m.Policies, o)
-	case *PodMonitor:
+	case *monitoringv1.PodMonitor:
 		m.PodMonitors = append(m.PodMonitors, o)
 	default:
 		return fmt.Errorf("a %T, of which the tests know nothing", object)
@@ -126,14 +105,11 @@ func (m *Manifests) add(text []byte) error {
 
 func kinds() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme, monitoringv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
 	}
-	monitors := corev1.SchemeGroupVersion
-	monitors.Group = "monitoring.coreos.com"
-	scheme.AddKnownTypes(monitors, &PodMonitor{})
 	return scheme, nil
 }
 
