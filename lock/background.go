@@ -9,7 +9,8 @@ import (
 // BackgroundOptions says what is done in the background, and for whom.
 type BackgroundOptions struct {
 	Namespace string
-	// Lease is that of the duty. The sweep runs every third of it. Default 30 s.
+	// Lease is that of the duty. The sweep runs at least every third of it.
+	// Default 30 s.
 	Lease time.Duration
 	// PurgeBatch is how many records one transaction removes. Default 500.
 	PurgeBatch int
@@ -88,13 +89,13 @@ func (b *Background) Close() {
 }
 
 func (b *Background) run(ctx context.Context) {
-	tick := time.NewTicker(b.o.Lease / 3)
-	defer tick.Stop()
 	for {
 		b.once(ctx)
+		timer := time.NewTimer(scattered(b.o.Lease / 3))
 		select {
-		case <-tick.C:
+		case <-timer.C:
 		case <-ctx.Done():
+			timer.Stop()
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.g.timeout)
 			defer cancel()
 			if err := b.duty.give(last); err != nil {

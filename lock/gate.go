@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -153,7 +154,7 @@ func persist(ctx context.Context, try func() error) error {
 		if err == nil || errors.Is(err, ErrUnfit) {
 			return err
 		}
-		timer := time.NewTimer(pause)
+		timer := time.NewTimer(scattered(pause))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -161,6 +162,12 @@ func persist(ctx context.Context, try func() error) error {
 			return err
 		}
 	}
+}
+
+// scattered returns between a half and the whole of a pause, so that replicas
+// that failed together do not come again together.
+func scattered(pause time.Duration) time.Duration {
+	return pause/2 + rand.N(pause/2+1)
 }
 
 // replayOf makes of a done record the decision to replay it.
@@ -257,7 +264,7 @@ func (g *Gate) watch(w Watcher) {
 		if time.Since(start) > most {
 			pause = time.Second
 		}
-		timer := time.NewTimer(pause)
+		timer := time.NewTimer(scattered(pause))
 		select {
 		case <-timer.C:
 		case <-g.life.Done():

@@ -230,7 +230,7 @@ func TestBackground(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		y := start(b, &second)
 		time.Sleep(10 * time.Second)
-		if first.Load() < 15 || second.Load() != 0 {
+		if first.Load() < 10 || second.Load() != 0 {
 			t.Errorf("figures taken %d and %d times", first.Load(), second.Load())
 		}
 		dead.freeze()
