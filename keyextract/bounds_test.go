@@ -131,6 +131,10 @@ func TestContentCoding(t *testing.T) {
 		{"up to 1 MiB of anything", []string{"gzip"}, big.Bytes(), "key"},
 		{"a bomb", []string{"gzip"}, bomb.Bytes(), "malformed"},
 		{"B09 empty", []string{"gzip"}, nil, "missing"},
+		{"B09 empty in an unknown coding", []string{"br"}, nil, "missing"},
+		{"br", []string{"br"}, []byte(body), "malformed"},
+		{"zstd within gzip", []string{"zstd, gzip"}, gz.Bytes(), "malformed"},
+		{"x-compress in capitals", []string{"X-Compress"}, []byte(body), "malformed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := extract(t, byID, &delivery.Delivery{
@@ -141,6 +145,38 @@ func TestContentCoding(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCodingThatNobodyUndoes: a body that can't be read says so, whatever part is
+// asked for. As a form it would only seem to lack the field.
+func TestCodingThatNobodyUndoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind string
+		part keyextract.Part
+	}{
+		"json":      {"application/json", keyextract.Part{JSON: "/id"}},
+		"form":      {"application/x-www-form-urlencoded", keyextract.Part{Form: "id"}},
+		"multipart": {"multipart/form-data; boundary=X", keyextract.Part{Form: "id"}},
+		"xml":       {"text/xml", keyextract.Part{XML: "/a/id"}},
+	} {
+		t.Run("B14 "+name, func(t *testing.T) {
+			_, err := extract(t, keyextract.Spec{Key: []keyextract.Part{c.part}}, &delivery.Delivery{
+				Header: http.Header{"Content-Type": {c.kind}, "Content-Encoding": {"br"}},
+				Body:   []byte("\x0b\x06\x80{\"id\":\"evt_1\"}\x03"),
+			})
+			if outcome(err) != "malformed" || !strings.Contains(err.Error(), "Content-Encoding is br") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	t.Run("a header is read all the same", func(t *testing.T) {
+		v, err := extract(t, keyextract.Spec{Key: []keyextract.Part{{Header: "X-Id"}}}, &delivery.Delivery{
+			Header: http.Header{"Content-Encoding": {"zstd"}, "X-Id": {"evt_1"}}, Body: []byte("\x28\xb5\x2f\xfd"),
+		})
+		if err != nil || v.Keys[0] != "evt_1" {
+			t.Errorf("%v, %v", v, err)
+		}
+	})
 }
 
 func TestB03AndB13KeysDiffer(t *testing.T) {

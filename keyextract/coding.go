@@ -17,10 +17,14 @@ const (
 	maxRatio   = 100
 )
 
-// decodeBody undoes gzip or deflate. Other words in Content-Encoding ("UTF-8",
-// "identity") are no coding that anyone applies, or none that we undo: the body
-// is read as it is.
+// decodeBody undoes gzip or deflate. Another coding that compresses is refused by
+// its name: read as it is, such a body would be a form without fields, and the
+// delivery one without a key. Any other word in Content-Encoding ("UTF-8",
+// "identity") is no coding, and the body is read as it is.
 func decodeBody(codings []string, body []byte) ([]byte, *Error) {
+	if len(body) == 0 {
+		return body, nil
+	}
 	coding := ""
 	for word := range strings.SplitSeq(strings.Join(codings, ","), ",") {
 		word = strings.ToLower(strings.Trim(word, " \t"))
@@ -30,9 +34,12 @@ func decodeBody(codings []string, body []byte) ([]byte, *Error) {
 				return nil, malformed("a body with several content codings")
 			}
 			coding = word
+		case "br", "zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", // registered for HTTP
+			"bzip2", "lz4", "lzma", "snappy", "xz": // not, and met all the same
+			return nil, malformed("the body's Content-Encoding is %s, and only gzip and deflate can be undone here", word)
 		}
 	}
-	if coding == "" || len(body) == 0 {
+	if coding == "" {
 		return body, nil
 	}
 	r, err := decoder(coding, body)

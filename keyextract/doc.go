@@ -57,8 +57,9 @@
 //     types, unknown entities, encodings other than UTF-8, more than 256 levels
 //     or 100 000 elements. Text counts as it stands, blanks included.
 //   - A body under Content-Encoding gzip or deflate is decoded first: to at most
-//     32 MiB, and over 1 MiB to at most 100 times its size. digest: body is of
-//     the bytes as sent.
+//     32 MiB, and over 1 MiB to at most 100 times its size. Under another coding
+//     that compresses (br, zstd) it is malformed: PHP doesn't undo those, and no
+//     provider is known to send them. digest: body is of the bytes as sent.
 //
 // What can't be read harms only those who ask for it: a rule that reads headers
 // alone does not mind what the body is.

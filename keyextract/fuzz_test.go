@@ -56,6 +56,7 @@ func FuzzExtract(f *testing.F) {
 	f.Add("/", "multipart/form-data; boundary=X", "", "", []byte("--X\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n1\r\n--X--\r\n"))
 	f.Add("/", "text/xml", "deflate", "", []byte(`<a xmlns:x="u"><x:id>1</x:id></a>`))
 	f.Add("/", "", "", "", []byte(`[{"id":1},{"\u0069d":"x"}]`))
+	f.Add("/", "application/x-www-form-urlencoded", "utf-8, br", "", []byte("\x0b\x02\x80id=1\x03"))
 	rules := everything(f)
 	f.Fuzz(func(t *testing.T, target, contentType, coding, id string, body []byte) {
 		before := bytes.Clone(body)
