@@ -2,6 +2,7 @@
 # make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
 # make bench  what oncegate costs, as a table: a few minutes on an idle machine
 # make faults an hour of histories in which things break: FAULTS_FOR=10m for less
+# make rollouts  pods come and go with a real pod's times, ten times: some minutes
 # make bench-scale  what ten million claims cost in each store: hours, and some 60 GB of disk and 8 GB of memory
 # make build  bin/oncegate
 # make dist   what is released, into dist: binaries, Debian packages, SBOMs, checksums
@@ -9,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: bench bench-scale build dist faults test test-servers test-unit test-nested lint clean
+.PHONY: bench bench-scale build dist faults rollouts test test-servers test-unit test-nested lint clean
 
 GO ?= go
 TOOLS := bin/tools
@@ -59,6 +60,11 @@ faults: test-servers
 	@cd e2e && $(GO) test -count=1 -timeout 0 -parallel 4 ./faults -run '^TestHistories$$' \
 		-for $(FAULTS_FOR) -first $(FAULTS_FIRST) -events 150 -report $(CURDIR)/bin/faults.md
 	@cat bin/faults.md
+
+# The times that docs/kubernetes.md speaks of, and requests of 3 s. One kind of
+# sidecar after the other.
+rollouts:
+	cd e2e && $(GO) test -count=1 -timeout 30m -parallel 1 -v -run '^TestPodRollout$$' . -pod.real -pod.rollouts=10 -pod.rate=100
 
 # All of them, whatever the first ones find.
 lint: $(TOOLS)/.built
