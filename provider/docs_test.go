@@ -39,7 +39,7 @@ func holdPage(t *testing.T, page, want string) {
 
 func list(presets []*Preset) string {
 	var b strings.Builder
-	b.WriteString("| provider | name | key | retries for | proven by |\n|---|---|---|---|---|\n")
+	b.WriteString("| provider | name | payments | key | retries for | proven by |\n|---|---|---|---|---|---|\n")
 	for _, p := range presets {
 		key := keyParts(p)
 		if key != "" && !p.KeySigned {
@@ -49,7 +49,11 @@ func list(presets []*Preset) string {
 		if p.Mode == "observe" {
 			title += " (observed)"
 		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", title, p.Name, dash(key), retriesFor(p), dash(p.Oracle))
+		payments := ""
+		if p.Payments {
+			payments = "yes"
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", title, p.Name, dash(payments), dash(key), retriesFor(p), dash(p.Oracle))
 	}
 	return b.String()
 }

@@ -17,6 +17,9 @@ type Preset struct {
 	Title string `yaml:"title"`
 	// Docs is the page where the provider describes its webhooks.
 	Docs string `yaml:"docs"`
+	// Payments says that it takes payments or moves money, so that an event which
+	// runs twice may cost somebody money.
+	Payments bool `yaml:"payments"`
 	// Confidence is high, medium or low: how sure the facts here are. Sources
 	// says where they come from, Unconfirmed what is still open.
 	Confidence  string   `yaml:"confidence"`

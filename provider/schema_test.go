@@ -63,6 +63,7 @@ func TestSchema(t *testing.T) {
 		for name, change := range map[string]func(schema){
 			"an unknown member":         func(p schema) { p["patiense"] = "5s" },
 			"no docs":                   func(p schema) { delete(p, "docs") },
+			"no word on payments":       func(p schema) { delete(p, "payments") },
 			"another mode":              func(p schema) { p["mode"] = "strict" },
 			"a status that is none":     func(p schema) { p["statuses"] = schema{"busy": 200} },
 			"an unknown result":         func(p schema) { p["statuses"] = schema{"fresh": 503} },
@@ -122,7 +123,7 @@ var narrow = map[string]schema{
 }
 
 var required = map[string][]any{
-	"Preset":    {"name", "title", "docs", "confidence", "sources", "verify", "stable_retries", "stable_resend", "patience", "retries", "success", "answer", "sample"},
+	"Preset":    {"name", "title", "docs", "payments", "confidence", "sources", "verify", "stable_retries", "stable_resend", "patience", "retries", "success", "answer", "sample"},
 	"Param":     {"about", "type", "example"},
 	"Handshake": {"name", "when"},
 	"Sample":    {"method", "header", "body"},

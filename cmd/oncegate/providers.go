@@ -67,6 +67,7 @@ func (p *program) showProvider(name string) error {
 	row("documentation", preset.Docs)
 	row("mode", preset.Mode)
 	row("observed because", preset.ObserveWhy)
+	row("takes payments", yesNo(preset.Payments))
 	row("signed by", schemes(preset.Verify))
 	row("event key", keyText(preset.Key))
 	row("a batch, of", preset.Each)

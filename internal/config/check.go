@@ -108,6 +108,9 @@ func (l *loader) checkRoute(c *Config, r *Route, said policy) {
 	if r.Mode == ModeEnforce && (!r.UnknownStatuses.Has(502) || !r.UnknownStatuses.Has(504)) && sound("unknown_statuses") {
 		l.warn(field+"unknown_statuses", "leaves out 502 or 504, after which the app may still be working: the next delivery would run beside it")
 	}
+	if r.Preset != nil && r.Preset.Payments && r.Mode == ModeEnforce && r.OnUnknown == "retry" && sound("on_unknown", "provider", "mode") {
+		l.warn(field+"on_unknown", "retry runs an event again when the answer to its last attempt was lost; %s is about payments, so let a witness tell whether the effect exists (on_unknown: witness), or a person (on_unknown: hold)", r.Provider)
+	}
 	if r.NeverRetries && r.Mode == ModeEnforce && said.OnStoreOutage != nil && r.OnStoreOutage == "refuse" {
 		l.warn(field+"on_store_outage", "refuse loses the event where the sender never retries, as here")
 	}
