@@ -115,22 +115,29 @@ func (c *compiler) rule(field string, s Spec, last bool) (r rule) {
 		}
 		r.when = m
 	}
-	for name := range s.With {
-		if !isName(name) {
-			c.fault(field+".with", "%q is no name: lower-case letters, digits and underscores, a letter first", name)
-		}
-	}
-	with, err := keyextract.Compile(keyextract.Spec{Named: s.With})
-	if err != nil {
-		c.fault(field+".with", "%v", err)
-	}
-	r.with = with
 	if s.SQL != "" {
-		r.sql = c.sql(field+".sql", s)
+		r.sql = c.sql(field, s)
 	} else {
-		r.http = c.http(field+".http", s)
+		r.http = c.http(field, s)
+	}
+	if len(s.With) > 0 { // else the question has a fault
+		r.with = c.with(field+".with", s.With)
 	}
 	return r
+}
+
+// with compiles where the question's values stand.
+func (c *compiler) with(field string, parts map[string]keyextract.Part) *keyextract.Rules {
+	for name := range parts {
+		if !isName(name) {
+			c.fault(field, "%q is no name: lower-case letters, digits and underscores, a letter first", name)
+		}
+	}
+	with, err := keyextract.Compile(keyextract.Spec{Named: parts})
+	if err != nil {
+		c.fault(field, "%v", err)
+	}
+	return with
 }
 
 func (c *compiler) otherwise(field string, s Spec, last bool) (r rule) {
@@ -148,7 +155,8 @@ func (c *compiler) otherwise(field string, s Spec, last bool) (r rule) {
 	return r
 }
 
-func (c *compiler) sql(field string, s Spec) *query {
+func (c *compiler) sql(rule string, s Spec) *query {
+	field := rule + ".sql"
 	if c.o.Database == nil {
 		c.fault(field, "needs a witness_db to ask")
 		return nil
@@ -159,11 +167,12 @@ func (c *compiler) sql(field string, s Spec) *query {
 		return nil
 	}
 	q.db, q.timeout = c.o.Database, c.o.Timeout
-	c.used(field, s, q.names, ":")
+	c.used(rule, "sql", s, q.names, ":%s")
 	return q
 }
 
-func (c *compiler) http(field string, s Spec) *address {
+func (c *compiler) http(rule string, s Spec) *address {
+	field := rule + ".http"
 	a, err := parseAddress(s.HTTP)
 	if err != nil {
 		c.fault(field, "%v", err)
@@ -172,23 +181,35 @@ func (c *compiler) http(field string, s Spec) *address {
 	if u, err := url.Parse(s.HTTP); err == nil && u.User != nil {
 		c.fault(field, "must not hold a password")
 	}
-	c.used(field, s, a.names, "")
+	c.used(rule, "http", s, a.names, "{%s}")
 	return a
 }
 
 // used faults names that are asked for and not given, or given and not asked
-// for.
-func (c *compiler) used(field string, s Spec, names []string, sigil string) {
-	asked := map[string]bool{}
-	for _, n := range names {
-		asked[n] = true
+// for. A name stands in the question as place says.
+func (c *compiler) used(rule, question string, s Spec, names []string, place string) {
+	field := rule + "." + question
+	asked, places := map[string]bool{}, make([]string, len(names))
+	for i, n := range names {
+		asked[n], places[i] = true, fmt.Sprintf(place, n)
+	}
+	switch {
+	case len(s.With) == 0 && len(names) == 0:
+		c.fault(field, "asks for no value of the delivery, so that all events would get one answer; write "+place+" where a value belongs, and say under with where it stands", "name")
+		return
+	case len(s.With) == 0:
+		c.fault(rule+".with", "is missing: %s asks for %s; say where it stands in the delivery, as in with: {%s: {json: /data/object/id}}",
+			question, strings.Join(places, ", "), names[0])
+		return
+	}
+	for i, n := range names {
 		if _, ok := s.With[n]; !ok {
-			c.fault(field, "asks for %s%s, which with does not name", sigil, n)
+			c.fault(field, "asks for %s, which with does not name", places[i])
 		}
 	}
 	for n := range s.With {
 		if !asked[n] {
-			c.fault(field, "does not use %s%s", sigil, n)
+			c.fault(field, "does not use %s", n)
 		}
 	}
 }
