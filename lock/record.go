@@ -138,7 +138,7 @@ const (
 )
 
 // The three highest bits of a Mark count, modulo eight, how often an operator
-// has spoken about the claim. They go with it from attempt to attempt, so that
+// has spoken about the claim's effect. They go with it from attempt to attempt, so that
 // an attempt knows whether an operator has spoken since it began.
 const (
 	markWords Mark = 7 << 5

@@ -22,7 +22,9 @@ const (
 	// caller then forwards.
 	VerbRerun
 	// VerbRelease cuts a hung attempt: running → unknown, under a new token, so
-	// that its holder is fenced. The app is given its time all the same.
+	// that its holder is fenced. The app is given its time all the same. It says
+	// nothing of the effect: a 2xx that the attempt gets after all is proof, as
+	// that of any fenced attempt, until an operator says more.
 	VerbRelease
 	// VerbForget removes all but digest and attempt number: released, done →
 	// tombstone.
@@ -207,7 +209,7 @@ func (w *Word) change(r *Record) (next Record, err error) {
 		next.AnswerStatus, next.AnswerHeader, next.AnswerBody = 0, nil, nil
 	case VerbRelease:
 		next.State, next.Retain = StateUnknown, 0
-		next.Mark |= MarkDoubt
+		next.Mark = next.Mark&^markWords | r.Mark&markWords | MarkDoubt // no word on the effect
 		next.Unanswered++
 	case VerbForget:
 		next = Record{

@@ -256,6 +256,72 @@ func TestVerbs(t *testing.T) {
 	})
 
 	for _, c := range []struct {
+		name  string
+		since func(r *rig, b *lock.Gate) // the cut, before the 2xx
+		after func(r *rig, b *lock.Gate) // the 2xx
+		want  lock.State
+		body  string
+	}{
+		{"settles it, so that nothing runs twice", nil, nil, lock.StateDone, "late"},
+		{"counts for nothing where an operator has opened it since", func(r *rig, _ *lock.Gate) {
+			r.say("evt_1", lock.VerbReopen, func(w *lock.Word) { w.Now = true })
+		}, nil, lock.StateReleased, ""},
+		{"does not replace what an operator has called done since", func(r *rig, _ *lock.Gate) {
+			r.say("evt_1", lock.VerbDone, func(w *lock.Word) { w.Answer = &lock.Answer{Status: 200, Body: []byte("operator")} })
+		}, nil, lock.StateDone, "operator"},
+	} {
+		bubble(t, "a 2xx of an attempt that was cut "+c.name, func(t *testing.T, r *rig) {
+			a, b := r.gate(), r.gate()
+			limited := with(ask("evt_1"), func(_ *lock.Ask, p *lock.Policy) { p.AppLimit = time.Minute })
+			hung := r.run(a, limited)
+			r.say("evt_1", lock.VerbRelease)
+			if c.since != nil {
+				c.since(r, b)
+			}
+			if got := hung.Settle(done("late")); got != lock.SettleFenced {
+				t.Errorf("settle: %d", got)
+			}
+			time.Sleep(2 * time.Minute)
+			rec := r.record("evt_1")
+			if rec.State != c.want || a.Owed() != 0 {
+				t.Fatalf("comes to rest as %s, %d owed", rec.State, a.Owed())
+			}
+			if c.want == lock.StateDone {
+				if late := rec.Mark&lock.MarkLate != 0; late != (c.body == "late") {
+					t.Errorf("marked late: %v", late)
+				}
+				r.replays(b, "evt_1", c.body)
+			}
+		})
+	}
+
+	bubble(t, "a 2xx of an attempt that was cut waits for the attempt begun since", func(t *testing.T, r *rig) {
+		for id, ends := range map[string]struct {
+			second lock.Ending
+			replay string
+		}{
+			"evt_1": {done("second"), "second"},
+			"evt_2": {released, "late"},
+			"evt_3": {broken, "late"},
+		} {
+			a, b := r.gate(), r.gate()
+			hung := r.run(a, ask(id))
+			r.say(id, lock.VerbRelease)
+			second := r.run(b, ask(id))
+			if !second.SecondRun() {
+				t.Errorf("%s: not announced", id)
+			}
+			hung.Settle(done("late"))
+			if rec := r.record(id); rec.State != lock.StateRunning || rec.Attempt != 2 {
+				t.Errorf("%s: %s under an attempt that runs", id, rec.State)
+			}
+			second.Settle(ends.second)
+			time.Sleep(10 * time.Second)
+			r.replays(r.gate(), id, ends.replay)
+		}
+	})
+
+	for _, c := range []struct {
 		name string
 		// between is what happens between the first attempt's loss of its claim
 		// and its late 2xx.

@@ -37,7 +37,9 @@ answered. It is refused where the request was not kept (see the setting record).
 A running oncegate does it: the one at --admin, else the one that the
 configuration describes.`},
 		{lock.VerbRelease, "Cut an attempt that hangs", `release cuts an attempt that hangs: its claim becomes unknown, and the route's
-on_unknown decides what follows, once the app can't be working on it any more.`},
+on_unknown decides what follows, once the app can't be working on it any more.
+It says nothing of the effect: should the attempt get a 2xx after all, the event
+is done. Where you know the effect, say done or reopen next.`},
 		{lock.VerbForget, "Forget an event", `forget removes all that is known of an event that is done or released, evidence
 included, but for the digest of its key and the number of its attempts. The next
 delivery is forwarded.`},
