@@ -15,7 +15,8 @@ type debt struct {
 	retention time.Duration // of an undone begin
 
 	// While the end of an attempt is owed, its claim is renewed as what it was:
-	// held, with this lease, last renewed then. Zero lease: it is not.
+	// held, with this lease, last renewed then; zero where that was in an earlier
+	// process. No held or zero lease: it is not.
 	held    *Record
 	lease   time.Duration
 	renewed time.Time
@@ -134,7 +135,7 @@ func (d *debt) lighten() {
 // renewal returns the change that renews the claim while its end is owed; false
 // where it is not time, or no longer the debtor's claim.
 func (d *debt) renewal() (Change, bool) {
-	if d.undo != nil || d.fenced || d.lease == 0 || time.Since(d.renewed) < d.lease/3 {
+	if d.undo != nil || d.fenced || d.held == nil || d.lease == 0 || time.Since(d.renewed) < d.lease/3 {
 		return Change{}, false
 	}
 	next := *d.held

@@ -47,7 +47,9 @@ func someDebts(n int) []*debt {
 		}
 		answer := Answer{Status: 200, Header: []Line{{"Content-Type", "text/plain"}}, Body: make([]byte, 300)}
 		answer.put(&next)
-		debts[i] = &debt{key: next.Key, token: next.Token, change: Change{Expect: NewVersion(), Next: next}}
+		held := next
+		held.State, held.Request = StateRunning, Seal([]byte("request"))
+		debts[i] = &debt{key: next.Key, token: next.Token, change: Change{Expect: NewVersion(), Next: next}, held: &held, lease: time.Minute}
 		if i%2 == 1 {
 			begin := debts[i].change
 			debts[i] = undoOf(&begin, &Policy{Retention: time.Hour})

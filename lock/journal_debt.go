@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,11 @@ type savedDebt struct {
 	Change    *Change `json:",omitempty"`
 	Undo      *Change `json:",omitempty"`
 	Retention time.Duration
+	// Held and Lease say as what, and for how long, the claim is renewed until the
+	// change stands. Held lacks the request where the change has the same.
+	Held        *Record       `json:",omitempty"`
+	HeldRequest bool          `json:",omitempty"`
+	Lease       time.Duration `json:",omitempty"`
 }
 
 func encodeDebt(d *debt) ([]byte, error) {
@@ -31,6 +37,13 @@ func encodeDebt(d *debt) ([]byte, error) {
 	if d.undo == nil {
 		due := d.due()
 		s.Change = &due
+	}
+	if d.held != nil && d.lease > 0 {
+		held := *d.held
+		s.Held, s.Lease = &held, d.lease
+		if s.Change != nil && held.Request != nil && bytes.Equal(held.Request, s.Change.Next.Request) {
+			held.Request, s.HeldRequest = nil, true
+		}
 	}
 	text, err := json.Marshal(&s)
 	if err != nil {
@@ -63,5 +76,24 @@ func decodeDebt(payload []byte) (*debt, error) {
 	default:
 		return nil, errNoDebt
 	}
+	if err := d.hold(&s); err != nil {
+		return nil, err
+	}
 	return d, nil
+}
+
+// hold takes over how the claim is renewed. How long ago it was is not known, so
+// that the first renewal is due at once.
+func (d *debt) hold(s *savedDebt) error {
+	if s.Held == nil {
+		return nil // an undo, or what was given back, or written by a version that did not say
+	}
+	if d.undo != nil || s.Lease <= 0 || s.Held.Key != d.key {
+		return errNoDebt
+	}
+	d.held, d.lease = s.Held, s.Lease
+	if s.HeldRequest {
+		d.held.Request = d.change.Next.Request
+	}
+	return nil
 }

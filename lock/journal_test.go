@@ -75,6 +75,54 @@ func TestJournal(t *testing.T) {
 		kill(g, f, j)
 	})
 
+	bubble(t, "B25 a claim whose settle is owed is renewed by the next process until that stands", func(t *testing.T, r *rig) {
+		dir := t.TempDir()
+		g, f, j := r.journaled(dir)
+		long := func(id string) *lock.Ask {
+			return with(ask(id), func(a *lock.Ask, p *lock.Policy) {
+				p.Lease, p.KeepRequest, a.Wait = 10*time.Second, true, time.Second
+				a.Request = func() []byte { return []byte("request of " + id) }
+			})
+		}
+		big, small := r.run(g, long("evt_1")), small(lock.ErrUnavailable)
+		hung := r.run(g, long("evt_2"))
+		f.set(out)
+		go hung.Settle(broken)
+		if got := big.Settle(done(string(make([]byte, 2000)))); got != lock.SettleOwed {
+			t.Fatalf("settle: %d", got)
+		}
+		time.Sleep(time.Second)
+		kill(g, f, j)
+
+		g, f, j = r.journaled(dir)
+		f.refuse(func(batch []lock.Change) error {
+			for i := range batch {
+				if batch[i].Next.State == lock.StateUnknown {
+					return lock.ErrUnavailable
+				}
+			}
+			return small(batch)
+		})
+		time.Sleep(5 * time.Second)
+		b := r.gate()
+		for range 10 {
+			time.Sleep(10 * time.Second)
+			r.begin(b, long("evt_1"), lock.Busy)
+			if rec := r.record("evt_2"); rec.State != lock.StateRunning || rec.Lease <= 0 || string(unsealed(t, rec.Request)) != "request of evt_2" {
+				t.Errorf("%s for another %v", rec.State, rec.Lease)
+			}
+		}
+		f.refuse(nil)
+		time.Sleep(5 * time.Second)
+		if d := r.begin(b, long("evt_1"), lock.Replay); len(d.Answer.Body) != 2000 {
+			t.Error("another answer")
+		}
+		if rec := r.record("evt_2"); rec.State != lock.StateUnknown || rec.Reason != lock.ReasonBroken || rec.Unanswered != 1 {
+			t.Errorf("stands as %s (%s), %d without an answer", rec.State, rec.Reason, rec.Unanswered)
+		}
+		kill(g, f, j)
+	})
+
 	bubble(t, "a given-up begin is undone by the next process", func(t *testing.T, r *rig) {
 		dir := t.TempDir()
 		g, f, j := r.journaled(dir)
@@ -324,6 +372,15 @@ func TestJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func unsealed(t *testing.T, blob []byte) []byte {
+	t.Helper()
+	text, err := lock.Unseal(blob)
+	if err != nil {
+		t.Error(err)
+	}
+	return text
 }
 
 func owe(t *testing.T, j *lock.Journal, n int) {
