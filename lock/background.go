@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -29,9 +30,17 @@ type BackgroundOptions struct {
 
 // Figures are how many records there are.
 type Figures struct {
+	// Claims that are running or unknown are as of now; of a scope that has a
+	// horizon at most MostUnfinished of each state are counted, or as many as the
+	// last survey found. All others are the last survey's, and missing before it.
 	Claims map[ScopeState]int
+	// Surveyed says that all records have been looked at, once at least. In a large
+	// store that is done rarely: after twenty times as long as it took.
+	Surveyed bool
+	// Over is how many records were past their retention then.
+	Over int
 	// Unfinished claims by scope, of the scopes that have a horizon; of each
-	// state at most MostUnfinished are counted.
+	// state at most MostUnfinished are counted. Released ones are the survey's.
 	Unfinished map[string]int
 	// Unknown is how long ago the claim that is unknown the longest became so,
 	// by scope, of the scopes that have a horizon; at most MostUnfinished are
@@ -51,6 +60,7 @@ type Background struct {
 	catalog Catalog
 	o       BackgroundOptions
 	duty    *duty
+	life    context.Context
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
@@ -58,6 +68,7 @@ type Background struct {
 
 	lastFigures time.Time
 	hadDuty     bool
+	surveyor    surveyor
 }
 
 // StartBackground begins the work. It tells the Gate's observer what it did and
@@ -75,9 +86,10 @@ func StartBackground(g *Gate, c Catalog, o BackgroundOptions) *Background {
 	if o.Figures == nil {
 		o.Figures = func(*Figures) {}
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	b := &Background{g: g, catalog: c, o: o, stop: stop, duty: newDuty(g.store, o.Namespace, "background", o.Lease)}
-	b.done.Go(func() { b.run(ctx) })
+	b := &Background{g: g, catalog: c, o: o, duty: newDuty(g.store, o.Namespace, "background", o.Lease)}
+	b.life, b.stop = context.WithCancel(context.Background())
+	b.surveyor = surveyor{ended: make(chan surveyed, 1), wait: o.Lease / 8}
+	b.done.Go(func() { b.run(b.life) })
 	return b
 }
 
@@ -116,6 +128,7 @@ func (b *Background) once(ctx context.Context) {
 		b.failed(err)
 	}
 	if b.hadDuty && !has {
+		b.surveyor.last = nil
 		b.o.Figures(nil)
 	}
 	b.hadDuty = has
@@ -135,8 +148,8 @@ func (b *Background) failed(err error) { b.g.observe(Event{Kind: EventBackground
 func (b *Background) purge(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := b.catalog.Purge(ctx, b.o.Namespace, b.o.PurgeBatch)
-		if n > 0 {
-			b.g.observe(Event{Kind: EventPurged, N: n})
+		if n > 0 || err == nil {
+			b.g.observe(Event{Kind: EventPurged, N: n, Err: err})
 		}
 		if err != nil || n < b.o.PurgeBatch {
 			return err
@@ -145,45 +158,47 @@ func (b *Background) purge(ctx context.Context) error {
 	return nil
 }
 
-// figures takes the figures, where it is time.
+// figures takes the figures, where it is time. What is open is looked at each
+// time, also where the survey of all the rest fails.
 func (b *Background) figures(ctx context.Context) error {
 	if time.Since(b.lastFigures) < b.o.FiguresEvery {
 		return nil
 	}
-	claims, err := b.catalog.Count(ctx, b.o.Namespace)
-	if err != nil {
-		return err
-	}
-	f := &Figures{Claims: make(map[ScopeState]int, len(claims)), Unfinished: map[string]int{}, Unknown: map[string]time.Duration{}}
-	for at, n := range claims {
-		if at.Scope != DutyScope && at.State != StateNone {
-			f.Claims[at] = n
-		}
-	}
+	unsurveyed := b.survey(ctx)
+	f := b.surveyor.figures()
 	for scope, horizon := range b.o.Horizons {
-		f.Unfinished[scope] = 0
-		for _, s := range []State{StateRunning, StateReleased, StateUnknown} {
-			if f.Claims[ScopeState{scope, s}] == 0 {
-				continue
+		for _, s := range []State{StateRunning, StateUnknown} {
+			if err := b.countOpen(ctx, f, ScopeState{scope, s}, horizon); err != nil {
+				return errors.Join(unsurveyed, err)
 			}
-			found, err := b.catalog.List(ctx, Filter{Namespace: b.o.Namespace, Scope: scope, State: s, NotSeenFor: horizon}, Cursor{}, MostUnfinished)
-			if err != nil {
-				return err
-			}
-			f.Unfinished[scope] += len(found)
-		}
-		if f.Unknown[scope] = 0; f.Claims[ScopeState{scope, StateUnknown}] == 0 {
-			continue
-		}
-		found, err := b.catalog.List(ctx, Filter{Namespace: b.o.Namespace, Scope: scope, State: StateUnknown}, Cursor{}, MostUnfinished)
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			f.Unknown[scope] = max(f.Unknown[scope], found[i].Written)
 		}
 	}
 	b.lastFigures = time.Now()
 	b.o.Figures(f)
+	return unsurveyed
+}
+
+// countOpen puts into f what is running or unknown in a scope.
+func (b *Background) countOpen(ctx context.Context, f *Figures, at ScopeState, horizon time.Duration) error {
+	found, err := b.catalog.List(ctx, Filter{Namespace: b.o.Namespace, Scope: at.Scope, State: at.State}, Cursor{}, MostUnfinished)
+	if err != nil {
+		return err
+	}
+	f.Unfinished[at.Scope] += 0
+	f.Unknown[at.Scope] += 0
+	for i := range found {
+		if found[i].LastSeen >= horizon {
+			f.Unfinished[at.Scope]++
+		}
+		if at.State == StateUnknown {
+			f.Unknown[at.Scope] = max(f.Unknown[at.Scope], found[i].Written)
+		}
+	}
+	switch n := len(found); {
+	case n == 0:
+		delete(f.Claims, at)
+	case n < MostUnfinished || n > f.Claims[at]:
+		f.Claims[at] = n
+	}
 	return nil
 }

@@ -32,7 +32,7 @@ const (
 	EventReadTrip                       // a round trip that reads
 	EventStoreError                     // a round trip that failed
 	EventSwept                          // the sweep wrote N lapsed claims as unknown
-	EventPurged                         // N records past retention were removed
+	EventPurged                         // N records past retention were removed, as far as Err allowed; none, where there was none
 	EventBackgroundErr                  // sweep or purge failed
 	EventWitness                        // a witness was asked, and gave its Testimony, or Err
 	EventJournalError                   // N owed writes could not be kept on disk: memory alone has them

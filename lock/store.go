@@ -102,9 +102,10 @@ type Catalog interface {
 	// those after the cursor only; the zero cursor starts. Expired records are
 	// left out. The returned records may lack AnswerBody and Request.
 	List(ctx context.Context, f Filter, after Cursor, limit int) ([]Record, error)
-	// Count returns how many records of the namespace there are, by scope and
-	// state.
-	Count(ctx context.Context, namespace string) (map[ScopeState]int, error)
+	// Count returns how many records of the namespace there are. In a large store
+	// it reads much and takes long: it is for people, and for background work
+	// that rests in between. While others write it may be off by what they wrote.
+	Count(ctx context.Context, namespace string) (Counts, error)
 	// Purge removes up to limit records of the namespace that are past their
 	// retention, in short transactions, and says how many it removed. Fewer
 	// than limit means that there is no more to do for now: it has been
@@ -123,6 +124,23 @@ type Cursor struct {
 type ScopeState struct {
 	Scope string
 	State State
+}
+
+// Counts are how many records a namespace has.
+type Counts struct {
+	// Claims counts those within their retention.
+	Claims map[ScopeState]int
+	// Over is how many are past their retention and were not removed yet. Where
+	// the server removes them by itself it is 0.
+	Over int
+}
+
+// Add adds records of one kind: those within their retention, and those past it.
+func (c *Counts) Add(k ScopeState, within, over int) {
+	if within > 0 {
+		c.Claims[k] += within
+	}
+	c.Over += over
 }
 
 // A Filter selects records; zero fields select all.

@@ -271,7 +271,7 @@ func TestBackground(t *testing.T) {
 			t.Fatal(err)
 		}
 		for state, want := range map[lock.State]int{lock.StateDone: 1, lock.StateUnknown: 1, lock.StateRunning: 1} {
-			if got := counts[lock.ScopeState{Scope: "stripe", State: state}]; got != want {
+			if got := counts.Claims[lock.ScopeState{Scope: "stripe", State: state}]; got != want {
 				t.Errorf("%d %s, want %d", got, state, want)
 			}
 		}

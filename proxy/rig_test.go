@@ -109,7 +109,7 @@ func (r *rig) records() (n int) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, count := range counts {
+	for _, count := range counts.Claims {
 		n += count
 	}
 	return n

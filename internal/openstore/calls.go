@@ -64,8 +64,8 @@ func (s *Store) List(ctx context.Context, f lock.Filter, after lock.Cursor, limi
 }
 
 // Count implements lock.Catalog.
-func (s *Store) Count(ctx context.Context, namespace string) (map[lock.ScopeState]int, error) {
-	return through(s, "count", func() (map[lock.ScopeState]int, error) { return s.backend.Count(ctx, namespace) })
+func (s *Store) Count(ctx context.Context, namespace string) (lock.Counts, error) {
+	return through(s, "count", func() (lock.Counts, error) { return s.backend.Count(ctx, namespace) })
 }
 
 // Purge implements lock.Catalog.

@@ -55,8 +55,8 @@ func (b *backend) Apply(_ context.Context, batch []lock.Change) ([]lock.Result, 
 func (b *backend) List(context.Context, lock.Filter, lock.Cursor, int) ([]lock.Record, error) {
 	return nil, b.err
 }
-func (b *backend) Count(context.Context, string) (map[lock.ScopeState]int, error) { return nil, b.err }
-func (b *backend) Purge(context.Context, string, int) (int, error)                { return 0, b.err }
+func (b *backend) Count(context.Context, string) (lock.Counts, error) { return lock.Counts{}, b.err }
+func (b *backend) Purge(context.Context, string, int) (int, error)    { return 0, b.err }
 
 func fit(context.Context) ([]lock.Weakness, error) { return nil, nil }
 

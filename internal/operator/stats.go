@@ -40,7 +40,7 @@ func (d *Desk) Stats(ctx context.Context, within time.Duration) (*Stats, error) 
 		return nil, err
 	}
 	s := &Stats{Routes: []RouteFigure{}, Claims: map[string]map[string]int{}}
-	for at, n := range counts {
+	for at, n := range counts.Claims {
 		if at.Scope == lock.DutyScope || at.State == lock.StateNone {
 			continue
 		}

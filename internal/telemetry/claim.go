@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -36,6 +37,9 @@ func (t *Telemetry) Claim(e lock.Event) {
 		t.swept.Add(ctx, int64(e.N))
 	case lock.EventPurged:
 		t.purged.Add(ctx, int64(e.N))
+		if e.Err == nil {
+			t.lastPurge.Store(time.Now().UnixNano())
+		}
 	case lock.EventBackgroundErr:
 		t.backgroundErrors.Add(ctx, 1)
 	case lock.EventJournalError:
@@ -54,6 +58,14 @@ func (t *Telemetry) Claim(e lock.Event) {
 func (t *Telemetry) trip(ctx context.Context, op options, e lock.Event) {
 	t.trips.Record(ctx, e.Took.Seconds(), op.record...)
 	t.tripRecords.Record(ctx, int64(e.N), op.record...)
+}
+
+// purgedAt is when a purge last did what it had to; zero: never.
+func (t *Telemetry) purgedAt() time.Time {
+	if at := t.lastPurge.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // What labels come from that are not of a configuration.

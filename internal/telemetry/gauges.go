@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -31,6 +32,9 @@ type Gauges struct {
 	Figures func() *lock.Figures
 	// Dropped is how much evidence was not written, since the start.
 	Dropped func() int64
+	// EvidencePurged is when evidence past its retention was last removed, or there
+	// was none; zero: never.
+	EvidencePurged func() time.Time
 }
 
 // Observe starts to report g. Call it once.
@@ -44,6 +48,9 @@ func (t *Telemetry) Observe(g Gauges) error {
 		t.gauge("oncegate.store.unknown_checks", "{check}", "What the store could not be asked about, of what its promise hangs on.", g.StoreUnknown),
 		t.claimGauge(g.Figures),
 		t.scopeGauge(g.Figures),
+		t.overGauge(g.Figures),
+		t.moment("oncegate.purge.last_success.timestamp", "When what is past its retention was last removed from the store, or there was nothing to remove; from the replica that removes.", t.purgedAt),
+		t.moment("oncegate.evidence.purge.last_success.timestamp", "When evidence past its retention was last removed, or there was none.", g.EvidencePurged),
 		t.total("oncegate.evidence.dropped", "{delivery}", "Deliveries whose evidence was not written: more came than fits, or its store was out.", g.Dropped),
 	)
 }
@@ -85,7 +92,40 @@ func (t *Telemetry) total(name, unit, about string, f func() int64) error {
 	return err
 }
 
-// claimGauge reports every state of every scope, those at zero too.
+// moment reports when something last happened, in seconds since 1970; nothing
+// where it never did.
+func (t *Telemetry) moment(name, about string, f func() time.Time) error {
+	if f == nil {
+		return nil
+	}
+	_, err := t.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(about),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			if at := f(); !at.IsZero() {
+				o.Observe(float64(at.UnixMilli()) / 1000)
+			}
+			return nil
+		}))
+	return err
+}
+
+// overGauge reports what is left of what is past its retention.
+func (t *Telemetry) overGauge(f func() *lock.Figures) error {
+	if f == nil {
+		return nil
+	}
+	_, err := t.meter.Int64ObservableGauge("oncegate.records_past_retention", metric.WithUnit("{record}"),
+		metric.WithDescription("Records past their retention that are still in the store, as last counted; from the replica that counts."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			if figures := f(); figures != nil && figures.Surveyed {
+				o.Observe(int64(figures.Over))
+			}
+			return nil
+		}))
+	return err
+}
+
+// claimGauge reports every state of every scope, those at zero too; what only a
+// survey knows, when there was one.
 func (t *Telemetry) claimGauge(f func() *lock.Figures) error {
 	if f == nil {
 		return nil
@@ -100,6 +140,9 @@ func (t *Telemetry) claimGauge(f func() *lock.Figures) error {
 			}
 			for scope := range t.labels.Load().scopes {
 				for _, state := range states {
+					if !figures.Surveyed && state != lock.StateRunning && state != lock.StateUnknown {
+						continue
+					}
 					o.Observe(int64(figures.Claims[lock.ScopeState{Scope: scope, State: state}]), metric.WithAttributes(
 						attribute.String("scope", scope), attribute.String("state", state.String())))
 				}

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -86,6 +87,8 @@ func TestGauges(t *testing.T) {
 		StoreUnknown: func() int64 { return 4 },
 		Figures:      func() *lock.Figures { return figures },
 		Dropped:      func() int64 { return 17 },
+
+		EvidencePurged: func() time.Time { return time.Unix(1_800_000_000, 0) },
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +102,34 @@ func TestGauges(t *testing.T) {
 	if strings.Contains(strings.Join(lines, "\n"), "gone") {
 		t.Error("a scope that is not configured has a series")
 	}
+	t.Run("what only a survey knows is said when there was one", func(t *testing.T) {
+		for _, early := range []string{`state="done"`, "past_retention"} {
+			if strings.Contains(strings.Join(lines, "\n"), early) {
+				t.Errorf("%s is said before anybody has counted", early)
+			}
+		}
+		figures.Surveyed, figures.Over = true, 12
+		has(t, scrape(t, tel), `oncegate_claims{scope="code",state="done"} 0`, "oncegate_records_past_retention 12")
+	})
+	t.Run("B59 when a purge last succeeded", func(t *testing.T) {
+		const name = "oncegate_purge_last_success_timestamp_seconds"
+		has(t, lines, "oncegate_evidence_purge_last_success_timestamp_seconds 1.8e+09")
+		tel.Claim(lock.Event{Kind: lock.EventPurged, N: 500, Err: errors.New("cut off")})
+		if strings.Contains(strings.Join(scrape(t, tel), "\n"), name) {
+			t.Error("a purge that failed counts as a success")
+		}
+		before := time.Now()
+		tel.Claim(lock.Event{Kind: lock.EventPurged})
+		var at float64
+		for _, line := range scrape(t, tel) {
+			if _, err := fmt.Sscanf(line, name+" %g", &at); err == nil {
+				break
+			}
+		}
+		if at < float64(before.Unix()) || at > float64(time.Now().Unix()+1) {
+			t.Errorf("it succeeded at %v", at)
+		}
+	})
 	t.Run("who does not count says nothing", func(t *testing.T) {
 		figures = nil
 		if strings.Contains(strings.Join(scrape(t, tel), "\n"), "oncegate_claims{") {
@@ -117,7 +148,8 @@ func TestMetricNames(t *testing.T) {
 	if err := tel.Observe(Gauges{
 		InHand: func() int64 { return 0 }, InHandBytes: func() int64 { return 0 }, Owed: func() int64 { return 0 },
 		StoreUp: func() bool { return true }, StoreFit: func() bool { return true }, StoreUnknown: func() int64 { return 0 },
-		Figures: func() *lock.Figures { return &lock.Figures{} }, Dropped: func() int64 { return 0 },
+		Figures: func() *lock.Figures { return &lock.Figures{Surveyed: true} }, Dropped: func() int64 { return 0 },
+		EvidencePurged: time.Now,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +175,7 @@ oncegate_differing_payloads_total{route=}
 oncegate_duplicate_age_seconds_count{route=}
 oncegate_duplicates_total{route=}
 oncegate_evidence_dropped_total
+oncegate_evidence_purge_last_success_timestamp_seconds
 oncegate_fenced_writes_total{scope=}
 oncegate_in_hand
 oncegate_in_hand_size_bytes
@@ -155,7 +188,9 @@ oncegate_operator_decisions_total{verb=}
 oncegate_owed_total
 oncegate_paid_total
 oncegate_possible_second_runs_total{scope=}
+oncegate_purge_last_success_timestamp_seconds
 oncegate_purged_total
+oncegate_records_past_retention
 oncegate_renewals_total{scope=}
 oncegate_settle_duration_seconds_count{route=}
 oncegate_slow_answers_total{route=}

@@ -33,7 +33,9 @@ type Telemetry struct {
 	labels   atomic.Pointer[labels]
 	registry *prometheus.Registry
 	evidence func(*Outcome)
-	closers  []func(context.Context) error
+	// lastPurge is when a purge last succeeded, in Unix nanoseconds; 0: never.
+	lastPurge atomic.Int64
+	closers   []func(context.Context) error
 }
 
 // Options say what New needs.

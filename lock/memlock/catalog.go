@@ -52,18 +52,20 @@ func matches(r *lock.Record, f *lock.Filter) bool {
 }
 
 // Count implements lock.Catalog.
-func (s *Store) Count(ctx context.Context, namespace string) (map[lock.ScopeState]int, error) {
+func (s *Store) Count(ctx context.Context, namespace string) (lock.Counts, error) {
 	done, err := s.begin(ctx)
 	if err != nil {
-		return nil, err
+		return lock.Counts{}, err
 	}
 	defer done()
 	entries, now := s.all(namespace)
-	counts := map[lock.ScopeState]int{}
+	counts := lock.Counts{Claims: map[lock.ScopeState]int{}}
 	for _, e := range entries {
-		if !e.at.over(now) {
-			counts[lock.ScopeState{Scope: e.record.Scope, State: e.record.State}]++
+		if e.at.over(now) {
+			counts.Over++
+			continue
 		}
+		counts.Claims[lock.ScopeState{Scope: e.record.Scope, State: e.record.State}]++
 	}
 	return counts, nil
 }

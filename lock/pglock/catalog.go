@@ -97,27 +97,3 @@ func (s *Store) listQuery(f *lock.Filter, after lock.Cursor, of []place, limit i
 	q.add(` ORDER BY scope, digest LIMIT ?::int8`, int64(limit))
 	return q
 }
-
-// Count implements lock.Catalog.
-func (s *Store) Count(ctx context.Context, namespace string) (map[lock.ScopeState]int, error) {
-	counts := map[lock.ScopeState]int{}
-	err := s.read(ctx, "count", func(c *pgx.Conn) error {
-		clear(counts)
-		rows, err := c.Query(ctx, `SELECT scope, state::int8, count(*) FROM `+s.sql.claims+`
-			WHERE namespace = $1 AND (expires_at IS NULL OR expires_at > now()) GROUP BY scope, state`, namespace)
-		if err != nil {
-			return err
-		}
-		var scope string
-		var state, n int64
-		_, err = pgx.ForEachRow(rows, []any{&scope, &state, &n}, func() error {
-			counts[lock.ScopeState{Scope: scope, State: lock.State(state)}] = int(n)
-			return nil
-		})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return counts, nil
-}

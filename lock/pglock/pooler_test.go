@@ -50,7 +50,7 @@ func TestPgBouncerRestart(t *testing.T) {
 	b.Start(t)
 	wg.Wait()
 	counts, err := stores[0].Count(t.Context(), "shop")
-	if err != nil || counts[lock.ScopeState{Scope: "stripe", State: lock.StateDone}] != workers*events {
+	if err != nil || counts.Claims[lock.ScopeState{Scope: "stripe", State: lock.StateDone}] != workers*events {
 		t.Fatalf("counts are %v; %v", counts, err)
 	}
 }

@@ -25,7 +25,7 @@ const (
 // List implements lock.Catalog. A listing of what is running or unknown, or of
 // leases that are over, looks at just those. Any other goes through all keys of
 // the database, for Redis has no order of its own: that is for people, not for
-// a loop.
+// a loop. One of another state reads whole records of that state alone.
 func (s *Store) List(ctx context.Context, f lock.Filter, after lock.Cursor, limit int) ([]lock.Record, error) {
 	var records []lock.Record
 	for len(records) < limit {
@@ -74,7 +74,7 @@ func (s *Store) keys(ctx context.Context, f *lock.Filter, after lock.Cursor) (ke
 	if f.LeaseOver || f.State == lock.StateRunning || f.State == lock.StateUnknown {
 		err = s.open(ctx, f.Namespace, take)
 	} else {
-		err = s.scan(ctx, f.Namespace, take)
+		err = s.scan(ctx, f.Namespace, f.State, take)
 	}
 	if err != nil {
 		return nil, false, err
@@ -119,14 +119,17 @@ func (s *Store) open(ctx context.Context, namespace string, each func(string)) e
 	})
 }
 
-// scan calls each with every key of the namespace's records, some more than
-// once.
-func (s *Store) scan(ctx context.Context, namespace string, each func(string)) error {
+// scan calls each with every key of the namespace's records in a state, or in
+// any, some more than once.
+func (s *Store) scan(ctx context.Context, namespace string, state lock.State, each func(string)) error {
 	return s.reading(ctx, "list", func() error {
 		var mu sync.Mutex // guards each, which a cluster's nodes call
 		node := func(ctx context.Context, c *redis.Client) error {
 			for cursor := uint64(0); ; {
 				keys, next, err := c.Scan(ctx, cursor, s.pattern(namespace), perScan).Result()
+				if err == nil && state != lock.StateNone {
+					keys, err = s.inState(ctx, keys, state)
+				}
 				if err != nil {
 					return err
 				}
@@ -151,6 +154,17 @@ func (s *Store) scan(ctx context.Context, namespace string, each func(string)) e
 	})
 }
 
+// inState returns those of the keys whose records are in a state.
+func (s *Store) inState(ctx context.Context, keys []string, state lock.State) (those []string, err error) {
+	states, err := s.states(ctx, keys)
+	for i := range states {
+		if states[i] == state {
+			those = append(those, keys[i])
+		}
+	}
+	return those, err
+}
+
 // matches reports whether the filter selects r.
 func matches(r *lock.Record, f *lock.Filter) bool {
 	switch {
@@ -165,47 +179,6 @@ func matches(r *lock.Record, f *lock.Filter) bool {
 		return false
 	}
 	return true
-}
-
-// Count implements lock.Catalog. It goes through all keys of the database.
-func (s *Store) Count(ctx context.Context, namespace string) (map[lock.ScopeState]int, error) {
-	counts := map[lock.ScopeState]int{}
-	f := lock.Filter{Namespace: namespace}
-	for after, all := (lock.Cursor{}), false; !all; {
-		var keys []lock.Key
-		var err error
-		if keys, all, err = s.keys(ctx, &f, after); err != nil {
-			return nil, err
-		}
-		for chunk := range slices.Chunk(keys, perScan) {
-			if err := s.countStates(ctx, chunk, counts); err != nil {
-				return nil, err
-			}
-			last := chunk[len(chunk)-1]
-			after = lock.Cursor{Scope: last.Scope, Digest: last.Digest}
-		}
-	}
-	return counts, nil
-}
-
-// countStates adds the states of the records under these keys.
-func (s *Store) countStates(ctx context.Context, keys []lock.Key, counts map[lock.ScopeState]int) error {
-	return s.reading(ctx, "count", func() error {
-		p := s.client.Pipeline()
-		states := make([]*redis.StringCmd, len(keys))
-		for i := range keys {
-			states[i] = p.GetRange(ctx, s.key(&keys[i]), int64(atState), int64(atState))
-		}
-		if _, err := p.Exec(ctx); err != nil {
-			return err
-		}
-		for i, state := range states {
-			if b := state.Val(); b != "" { // else it is gone since
-				counts[lock.ScopeState{Scope: keys[i].Scope, State: lock.State(b[0])}]++
-			}
-		}
-		return nil
-	})
 }
 
 // Purge implements lock.Catalog: there is never anything to do. The server

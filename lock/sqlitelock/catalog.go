@@ -83,20 +83,20 @@ func listQuery(f *lock.Filter, after lock.Cursor, limit int, now int64) *query {
 }
 
 // Count implements lock.Catalog.
-func (s *Store) Count(ctx context.Context, namespace string) (map[lock.ScopeState]int, error) {
-	counts := map[lock.ScopeState]int{}
+func (s *Store) Count(ctx context.Context, namespace string) (lock.Counts, error) {
+	counts := lock.Counts{Claims: map[lock.ScopeState]int{}}
 	q := &query{}
-	q.add(`SELECT scope, state, count(*) FROM claims WHERE namespace = ? AND (expires_at IS NULL OR expires_at > ?)
-		GROUP BY scope, state`, namespace, time.Now().UnixMicro())
+	q.add(`SELECT scope, state, count(*), coalesce(sum(expires_at <= ?), 0) FROM claims WHERE namespace = ? GROUP BY scope, state`,
+		time.Now().UnixMicro(), namespace)
 	err := s.query(ctx, q, func(rows *sql.Rows) error {
 		var k lock.ScopeState
-		var n int
-		err := rows.Scan(&k.Scope, &k.State, &n)
-		counts[k] = n
+		var n, over int
+		err := rows.Scan(&k.Scope, &k.State, &n, &over)
+		counts.Add(k, n-over, over)
 		return err
 	})
 	if err != nil {
-		return nil, failed("count", err)
+		return lock.Counts{}, failed("count", err)
 	}
 	return counts, nil
 }
