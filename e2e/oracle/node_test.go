@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,17 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/jwt"
-
 	"oncegate/internal/delivery"
-	"oncegate/verify"
 )
 
 // A question is one line to node/oracle.mjs, an answer one line from it.
 type question struct {
 	ID     int               `json:"id"`
 	Oracle string            `json:"oracle"`
+	Preset string            `json:"preset"`
 	Op     string            `json:"op"`
 	Method string            `json:"method"`
 	URL    string            `json:"url"`
@@ -50,10 +46,15 @@ type node struct {
 	last int
 }
 
-// startNode installs the SDKs where they are missing, and starts the program.
+// startNode installs the SDKs where they are missing or of other versions, and
+// starts the program.
 func startNode(t *testing.T) *node {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join("node", "node_modules", ".package-lock.json")); err != nil {
+	wanted, err := os.Stat(filepath.Join("node", "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if there, err := os.Stat(filepath.Join("node", "node_modules", ".package-lock.json")); err != nil || there.ModTime().Before(wanted.ModTime()) {
 		install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 		install.Dir = "node"
 		if out, err := install.CombinedOutput(); err != nil {
@@ -85,36 +86,74 @@ func startNode(t *testing.T) *node {
 	return n
 }
 
-func (n *node) ask(t *testing.T, q question) answer {
+// ask asks all the questions, and returns an answer to each. Questions are
+// written while answers are read, since neither pipe holds them all.
+func (n *node) ask(t *testing.T, questions ...question) []answer {
 	t.Helper()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.last++
-	q.ID = n.last
-	line, err := json.Marshal(q)
-	if err != nil {
+	first := n.last + 1
+	n.last += len(questions)
+	written := make(chan error, 1)
+	go func() {
+		out := bufio.NewWriterSize(n.in, 1<<16)
+		lines := json.NewEncoder(out)
+		for i := range questions {
+			questions[i].ID = first + i
+			if err := lines.Encode(&questions[i]); err != nil {
+				written <- err
+				return
+			}
+		}
+		written <- out.Flush()
+	}()
+	answers := make([]answer, len(questions))
+	for i := range answers {
+		text, err := n.out.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &answers[i]); err != nil || answers[i].ID != first+i {
+			t.Fatalf("%v, answer %d to question %d", err, answers[i].ID, first+i)
+		}
+	}
+	if err := <-written; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.in.Write(append(line, '\n')); err != nil {
-		t.Fatal(err)
-	}
-	var a answer
-	text, err := n.out.ReadBytes('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &a); err != nil || a.ID != q.ID {
-		t.Fatalf("%v, answer %d to question %d", err, a.ID, q.ID)
-	}
-	return a
+	return answers
 }
 
 func (b *bench) question(oracle, op string, d *delivery.Delivery) question {
-	q := question{Oracle: oracle, Op: op, Method: d.Method, URL: publicURL + d.Target, Header: map[string]string{}, Body: d.Body, Secret: b.secret, Public: b.public, Params: b.params}
+	q := question{Oracle: oracle, Preset: b.Name, Op: op, Method: d.Method, URL: publicURL + d.Target, Header: map[string]string{}, Body: d.Body, Secret: b.secret, Public: b.public, Params: b.params}
 	for name, values := range d.Header {
-		q.Header[strings.ToLower(name)] = values[0]
+		q.Header[strings.ToLower(name)] = latin1(values[0])
 	}
 	return q
+}
+
+// verifier asks an oracle about deliveries.
+func (n *node) verifier(oracle string) sdk {
+	return func(t *testing.T, b *bench, all []*delivery.Delivery) []bool {
+		t.Helper()
+		questions := make([]question, len(all))
+		for i, d := range all {
+			questions[i] = b.question(oracle, "verify", d)
+		}
+		verdicts := make([]bool, len(all))
+		for i, a := range n.ask(t, questions...) {
+			verdicts[i] = a.OK
+		}
+		return verdicts
+	}
+}
+
+// latin1 is a header's value as Node hands it to programs: a character a byte.
+func latin1(value string) string {
+	text := make([]rune, len(value))
+	for i := range text {
+		text[i] = rune(value[i])
+	}
+	return string(text)
 }
 
 // nodeSDKs maps presets to the SDK that is asked about them.
@@ -123,7 +162,8 @@ var nodeSDKs = map[string]string{
 	"shopify": "shopify", "hubspot": "hubspot", "box": "box", "contentful": "contentful", "coinbase-commerce": "coinbase-commerce",
 	"amazon-sns": "amazon-sns", "mercado-pago": "mercado-pago", "gocardless": "gocardless", "workos": "workos", "braintree": "braintree",
 	"linear": "linear", "dropbox-sign": "dropbox-sign", "discord-interactions": "discord", "discord-events": "discord", "clerk": "clerk",
-	"chargebee": "chargebee", "telegram": "telegram", "google-pubsub": "google-pubsub",
+	"chargebee": "chargebee", "telegram": "telegram", "mollie": "mollie", "zoom": "zoom", "meta": "meta", "paystack": "paystack",
+	"lemonsqueezy": "tern", "woocommerce": "tern", "sentry": "tern",
 }
 
 // TestNodeSDKs: oncegate signs and the SDK verifies; both refuse what was
@@ -131,17 +171,8 @@ var nodeSDKs = map[string]string{
 func TestNodeSDKs(t *testing.T) {
 	n := startNode(t)
 	for name, oracle := range nodeSDKs {
-		if name == "google-pubsub" {
-			continue // see TestGoogle
-		}
 		t.Run(name, func(t *testing.T) {
-			agree(t, name, func(t *testing.T, b *bench, d *delivery.Delivery) bool {
-				a := n.ask(t, b.question(oracle, "verify", d))
-				if a.Error != "" && testing.Verbose() {
-					t.Logf("the SDK says: %s", a.Error)
-				}
-				return a.OK
-			})
+			agree(t, name, nodeDifferences[name], n.verifier(oracle))
 		})
 	}
 }
@@ -154,7 +185,7 @@ func TestNodeSDKsSign(t *testing.T) {
 			b := prepare(t, name)
 			d := b.Delivery("/hooks/" + name)
 			d.Arrived = time.Now()
-			a := n.ask(t, b.question(name, "sign", d))
+			a := n.ask(t, b.question(name, "sign", d))[0]
 			if !a.OK {
 				t.Fatal(a.Error)
 			}
@@ -165,57 +196,6 @@ func TestNodeSDKsSign(t *testing.T) {
 				d.Body = a.Body
 			}
 			accepted(t, b, d)
-		})
-	}
-}
-
-// TestGoogle: Google's library and oncegate on one identity token.
-func TestGoogle(t *testing.T) {
-	n := startNode(t)
-	b := prepare(t, "google-pubsub")
-	key, cert := certificate(t)
-	b.public = cert
-	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k1"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.verifier, err = verify.Compile(b.Verify, verify.Options{Params: b.params, Transport: page(set)}); err != nil {
-		t.Fatal(err)
-	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key}, (&jose.SignerOptions{}).WithHeader("kid", "k1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	for name, c := range map[string]struct {
-		change map[string]any
-		want   bool
-	}{
-		"genuine":          {nil, true},
-		"another audience": {map[string]any{"aud": "https://other.example"}, false},
-		"another issuer":   {map[string]any{"iss": "https://evil.example"}, false},
-		"another sender":   {map[string]any{"email": "x@example.test"}, false},
-		"expired":          {map[string]any{"exp": now.Add(-time.Hour).Unix()}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			claims := map[string]any{"iss": "https://accounts.google.com", "aud": b.params["audience"], "email": b.params["service_account"], "email_verified": true, "iat": now.Unix() - 10, "exp": now.Add(time.Hour).Unix()}
-			for claim, value := range c.change {
-				claims[claim] = value
-			}
-			if c.change["exp"] != nil {
-				claims["iat"] = now.Add(-2 * time.Hour).Unix()
-			}
-			token, err := jwt.Signed(signer).Claims(claims).Serialize()
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := b.Delivery("/hooks/google")
-			d.Arrived = now
-			d.Header = http.Header{"Authorization": {"Bearer " + token}}
-			ours, theirs := b.ours(d), n.ask(t, b.question("google-pubsub", "verify", d))
-			if (ours == nil) != c.want || theirs.OK != c.want {
-				t.Errorf("oncegate: %v; Google's library: %v %s", ours, theirs.OK, theirs.Error)
-			}
 		})
 	}
 }

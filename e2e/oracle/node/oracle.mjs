@@ -1,19 +1,20 @@
 // Asks the providers' own SDKs whether a delivery is genuine, or has them make
 // one. A line of JSON comes in for each question, and one goes out:
 //
-//   {"id", "oracle", "op", "method", "url", "header", "body", "secret", "public", "params"}
+//   {"id", "oracle", "preset", "op", "method", "url", "header", "body", "secret", "public", "params"}
 //   {"id", "ok", "error", "header", "body"}
 //
 // Bodies are base64; names of headers are in lower case.
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
+import { createHash } from "node:crypto";
 import https from "node:https";
 import { EventEmitter } from "node:events";
 
 const require = createRequire(import.meta.url);
 
 // What the SDKs print about a bad signature is no news here.
-console.warn = console.error = console.log = () => {};
+console.warn = console.error = console.log = console.debug = () => {};
 
 const form = (q) => Object.fromEntries(new URLSearchParams(q.body.toString()));
 
@@ -48,14 +49,8 @@ const verify = {
     return new Paddle("key").webhooks.isSignatureValid(q.body.toString(), q.secret, q.header["paddle-signature"]);
   },
   async shopify(q) {
-    require("@shopify/shopify-api/adapters/web-api");
-    const { shopifyApi, ApiVersion } = require("@shopify/shopify-api");
-    const shopify = shopifyApi({
-      apiKey: "key", apiSecretKey: q.secret, hostName: "shop.example", isEmbeddedApp: false,
-      apiVersion: Object.values(ApiVersion).at(-1), logger: { log: () => {} },
-    });
     const rawRequest = new Request("https://shop.example/", { method: "POST", headers: { ...q.header, "x-shopify-api-version": "2024-01" }, body: q.body });
-    return (await shopify.webhooks.validate({ rawBody: q.body.toString(), rawRequest })).valid;
+    return (await shopify(q.secret).webhooks.validate({ rawBody: q.body.toString(), rawRequest })).valid;
   },
   async hubspot(q) {
     const { Signature } = require("@hubspot/api-client");
@@ -143,6 +138,26 @@ const verify = {
     const answer = await handle(new Request("https://shop.example/", { method: "POST", headers: q.header, body: q.body }));
     return answer.status === 200;
   },
+  async mollie(q) {
+    const { SignatureValidator } = require("mollie-api-typescript");
+    return SignatureValidator.validate(q.body.toString(), q.secret, q.header["x-mollie-signature"]);
+  },
+  async zoom(q) {
+    const answer = await zoom(q.secret)({ headers: q.header, body: q.body.toString(), isBase64Encoded: false }, {});
+    return answer.statusCode === 200;
+  },
+  async meta(q) {
+    return whatsapp(q.secret).verifyRequestSignature(q.body.toString(), q.header["x-hub-signature-256"]);
+  },
+  async paystack(q) {
+    const { verifyPaystackWebhookSignature } = await import("@alexasomba/paystack-node");
+    return verifyPaystackWebhookSignature({ rawBody: q.body, signature: q.header["x-paystack-signature"], secret: q.secret });
+  },
+  async tern(q) {
+    const { WebhookVerificationService } = require("@hookflo/tern");
+    const request = new Request("https://shop.example/", { method: "POST", headers: q.header, body: q.body });
+    return (await WebhookVerificationService.verifyWithPlatformConfig(request, q.preset, q.secret)).isValid;
+  },
   async "google-pubsub"(q) {
     const { OAuth2Client } = require("google-auth-library");
     const [scheme, token] = (q.header.authorization ?? "").split(" ");
@@ -150,7 +165,48 @@ const verify = {
     const claims = ticket.getPayload();
     return scheme === "Bearer" && claims.email === q.params.service_account && claims.email_verified;
   },
+  async plaid(q) {
+    // As Plaid's page does it: the key is what its API answers to the kid.
+    const { importSPKI, jwtVerify } = await import("jose");
+    const key = await importSPKI(`-----BEGIN PUBLIC KEY-----\n${q.public}\n-----END PUBLIC KEY-----`, "ES256");
+    const { payload, protectedHeader } = await jwtVerify(q.header["plaid-verification"], key, { algorithms: ["ES256"], maxTokenAge: "5 min" });
+    return protectedHeader.kid === "k1" && payload.request_body_sha256 === sha256(q.body);
+  },
+  async netlify(q) {
+    const { jwtVerify } = await import("jose");
+    const { payload } = await jwtVerify(q.header["x-webhook-signature"], Buffer.from(q.secret), { algorithms: ["HS256"], issuer: "netlify" });
+    return payload.sha256 === sha256(q.body);
+  },
 };
+
+const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+
+// once keeps what is costly to make, by the secret it was made for.
+const once = (make) => {
+  const made = new Map();
+  return (secret) => made.get(secret) ?? made.set(secret, make(secret)).get(secret);
+};
+
+const shopify = once((apiSecretKey) => {
+  require("@shopify/shopify-api/adapters/web-api");
+  const { shopifyApi, ApiVersion } = require("@shopify/shopify-api");
+  return shopifyApi({
+    apiKey: "key", apiSecretKey, hostName: "shop.example", isEmbeddedApp: false,
+    apiVersion: Object.values(ApiVersion).at(-1), logger: { log: () => {} },
+  });
+});
+
+const zoom = once((webhooksSecretToken) => {
+  const { AwsLambdaReceiver } = require("@zoom/rivet/meetings");
+  const receiver = new AwsLambdaReceiver({ webhooksSecretToken });
+  receiver.init({ eventEmitter: { emit: async () => {} } });
+  return receiver.start();
+});
+
+const whatsapp = once((appSecret) => {
+  const { WhatsAppAPI } = require("whatsapp-api-js");
+  return new WhatsAppAPI({ token: "token", appSecret, v: "v20.0" });
+});
 
 function gateway(q) {
   const braintree = require("braintree");

@@ -16,7 +16,6 @@ import (
 	"io"
 	"math/big"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -170,81 +169,6 @@ func (b *bench) sample(t *testing.T) *delivery.Delivery {
 // ours asks oncegate.
 func (b *bench) ours(d *delivery.Delivery) error { return b.verifier.Verify(context.Background(), d) }
 
-// An sdk answers whether a delivery is genuine.
-type sdk func(t *testing.T, b *bench, d *delivery.Delivery) bool
-
-// lax names the places at which an SDK accepts changes that oncegate refuses,
-// and why.
-var lax = map[string][]string{
-	"amazon-sns":           {"body"},                                   // base64 with bits to spare, URLs that lead elsewhere
-	"adyen-platform":       {"Hmacsignature"},                          // base64 with other text behind it
-	"box":                  {"Box-Signature-Primary"},                  // the same
-	"contentful":           {"X-Contentful-Signed-Headers"},            // adds the names that are missing
-	"discord-events":       {"X-Signature-Ed25519"},                    // hex whose second sign is none, where it would be 0
-	"discord-interactions": {"X-Signature-Ed25519"},                    // the same
-	"dropbox-sign":         {"body"},                                   // forms that are not urlencoded
-	"line":                 {"X-Line-Signature"},                       // base64 with bits to spare
-	"mailgun":              {"body"},                                   // members of JSON in other case
-	"sendgrid":             {"X-Twilio-Email-Event-Webhook-Signature"}, // base64 with bits to spare
-	"workos":               {"Workos-Signature"},                       // items by position, whatever their name
-}
-
-// tooLax reports whether the SDK accepts a change that it shouldn't.
-func tooLax(name string, m mutation) bool { return slices.Contains(lax[name], m.place) }
-
-// sameSignature reports whether a change left the signature the same: hex in
-// the other case.
-func sameSignature(d *delivery.Delivery, m mutation) bool {
-	if m.place == "body" {
-		return strings.EqualFold(m.text, string(d.Body))
-	}
-	return strings.EqualFold(m.text, d.Header.Get(m.place))
-}
-
-// agree holds oncegate and an SDK against each other.
-func agree(t *testing.T, name string, accepts sdk) {
-	t.Helper()
-	b := prepare(t, name)
-	d := b.sample(t)
-	if err := b.ours(d); err != nil {
-		t.Fatalf("oncegate refuses what it signed: %v", err)
-	}
-	if !accepts(t, b, d) {
-		t.Fatal("the SDK refuses what oncegate signed")
-	}
-	key := b.key(d)
-	for _, m := range mutations(d) {
-		mine := b.ours(m.delivery) == nil
-		if mine && b.KeySigned && b.key(m.delivery) != key && b.key(m.delivery) != "" {
-			t.Errorf("%s: oncegate accepts another key", m)
-		}
-		switch theirs := accepts(t, b, m.delivery); {
-		case mine == theirs:
-			continue
-		case theirs && tooLax(name, m), mine && sameSignature(d, m):
-			continue
-		case mine && m.place == "body" && !b.KeySigned:
-			continue // not signed, and the SDK wants to read it
-		case mine && name == "braintree" && b.key(m.delivery) == key:
-			continue // the name of the API key beside the signature
-		}
-		t.Errorf("%s: oncegate accepts: %v, and the SDK says otherwise", m, mine)
-	}
-}
-
-// accepted holds oncegate against what an SDK made.
-func accepted(t *testing.T, b *bench, d *delivery.Delivery) {
-	t.Helper()
-	if err := b.ours(d); err != nil {
-		t.Errorf("oncegate refuses what the SDK made: %v", err)
-	}
-	for _, m := range mutations(d) {
-		if m.place == "body" && b.ours(m.delivery) == nil && b.KeySigned && b.key(m.delivery) != b.key(d) {
-			t.Errorf("%s: accepted under another key", m)
-		}
-	}
-}
-
 func (b *bench) key(d *delivery.Delivery) string {
 	if len(b.Key) == 0 {
 		return ""
@@ -258,42 +182,4 @@ func (b *bench) key(d *delivery.Delivery) string {
 		return ""
 	}
 	return strings.Join(values.Keys, " ")
-}
-
-// A mutation is a delivery with one bit changed.
-type mutation struct {
-	delivery *delivery.Delivery
-	place    string // "body", or the name of a header
-	text     string // what stands there now
-}
-
-func (m mutation) String() string { return m.place + " " + m.text }
-
-// mutations changes one bit of each byte of the body and of the headers: another
-// bit from byte to byte.
-func mutations(d *delivery.Delivery) []mutation {
-	var all []mutation
-	for i := range d.Body {
-		c := *d
-		c.Body = slices.Clone(d.Body)
-		c.Body[i] ^= 1 << (i % 7)
-		all = append(all, mutation{&c, "body", string(c.Body)})
-	}
-	for name, values := range d.Header {
-		if name == "Content-Type" {
-			continue
-		}
-		for i := range values[0] {
-			text := []byte(values[0])
-			text[i] ^= 1 << (i % 7)
-			if slices.ContainsFunc(text, func(b byte) bool { return b < 0x21 || b > 0x7e }) {
-				continue // no sender can put it into a header
-			}
-			c := *d
-			c.Header = d.Header.Clone()
-			c.Header.Set(name, string(text))
-			all = append(all, mutation{&c, name, string(text)})
-		}
-	}
-	return all
 }
