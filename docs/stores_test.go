@@ -15,7 +15,7 @@ import (
 // Each test that stores.md names as package.TestName is there.
 func TestStoresAreTested(t *testing.T) {
 	page := storesPage(t)
-	places := map[string]string{"e2e": "../e2e", "bench": "../bench", "openstore": "../internal/openstore"}
+	places := map[string]string{"e2e": "../e2e", "bench": "../bench", "openstore": "../internal/openstore", "lock": "../lock"}
 	named := regexp.MustCompile("`(\\w+)\\.(Test\\w+)`").FindAllStringSubmatch(page, -1)
 	if len(named) == 0 {
 		t.Fatal("stores.md names no test")
