@@ -4,15 +4,16 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
-	"net"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // asked for sizes
+	_ "github.com/go-sql-driver/mysql" // filled and asked for sizes
 	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/redis/go-redis/v9"
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
@@ -22,78 +23,120 @@ import (
 	"oncegate/lock/sqlitelock"
 )
 
-// A scaledStore is a kind of store that is filled.
+// A scaledStore is a kind of store that is filled, with at most so many claims.
+// Servers are set up as for millions of claims, and otherwise as they come.
 type scaledStore struct {
 	name string
-	// expires says that the store removes what is past retention by itself.
-	expires bool
-	open    func(t *testing.T) *opened
-	// rest lets the server see to what was written, as it does in quiet times.
-	rest func(t *testing.T, o *opened)
-}
-
-// An opened store can say how much room it takes, in bytes.
-type opened struct {
-	lock.Store
-	lock.Catalog
-	size func(t *testing.T) int64
-	// purger returns a catalog that purges at once: PostgreSQL's rests after each
-	// pass over the table.
-	purger func(t *testing.T) lock.Catalog
-	dsn    string
+	most int
+	open func(t *testing.T) *opened
 }
 
 func scaled() []scaledStore {
-	none := func(*testing.T, *opened) {}
+	var pg *testenv.PostgresServer
+	var maria *testenv.MariaDBServer
 	return []scaledStore{
-		{name: "PostgreSQL", open: openPostgres, rest: func(t *testing.T, o *opened) {
-			query(t, "pgx", o.dsn, "VACUUM (ANALYZE) oncegate_claims", nil)
+		{"PostgreSQL", 100_000_000, func(t *testing.T) *opened {
+			if pg == nil {
+				pg = testenv.Postgres(t, "shared_buffers="+sized("2GB", "128MB"), "max_wal_size="+sized("8GB", "1GB"),
+					"maintenance_work_mem="+sized("1GB", "64MB"))
+			}
+			return openPostgres(t, pg)
 		}},
-		{name: "MariaDB", open: openMariaDB, rest: none},
-		{name: "Redis", open: openRedis, rest: none, expires: true},
-		{name: "SQLite", open: openSQLite, rest: none},
+		{"MariaDB", 100_000_000, func(t *testing.T) *opened {
+			if maria == nil {
+				maria = testenv.MariaDB(t, "--innodb-buffer-pool-size="+sized("5G", "64M"), "--innodb-log-file-size="+sized("4G", "32M"))
+			}
+			return openMariaDB(t, maria)
+		}},
+		{"Redis", 100_000_000, openRedis},
+		{"SQLite", 5_000_000, openSQLite},
 	}
 }
 
+// sized is large, where many claims are asked for.
+func sized(large, small string) string {
+	if *scale > 100_000 {
+		return large
+	}
+	return small
+}
+
+// An opened store is used as oncegate does, by its gate and its catalog, and
+// otherwise behind oncegate's back.
+type opened struct {
+	store   lock.Store
+	gate    *lock.Gate
+	catalog lock.Catalog
+	// expires says that the store removes what is past retention by itself.
+	expires bool
+	// size is the room that the claims take, in bytes.
+	size func(t *testing.T) int64
+	// fill makes n done claims of the one that is there, the older half of them
+	// past retention, as if they had come evenly over twice the retention.
+	fill func(t *testing.T, n int)
+	// purge removes what is past retention.
+	purge func(t *testing.T, expired int) removal
+}
+
+// keep has the store end with the test.
 func keep[S interface {
 	lock.Store
 	lock.Catalog
 }](t *testing.T, s S, err error) *opened {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+	g := lock.NewGate(s, lock.Options{StoreTimeout: longTimeout})
 	t.Cleanup(func() {
+		if err := g.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &opened{Store: s, Catalog: s, purger: func(*testing.T) lock.Catalog { return s }}
+	o := &opened{store: s, gate: g, catalog: s}
+	o.purge = func(*testing.T, int) removal { return background(o) }
+	return o
 }
 
-func openPostgres(t *testing.T) *opened {
-	p := servers.Postgres(t)
+// wantFilled looks at some of those that are not past retention.
+func (o *opened) wantFilled(t *testing.T, n int) {
+	t.Helper()
+	for i := n/2 + n/20 + 1; i < n; i += max(n/20, 1) { // a fill takes its time
+		text := eventText("fill", i)
+		got, err := o.store.Read(t.Context(), []lock.Key{lock.KeyOf(namespace, scope, text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := got[0]; r.State != lock.StateDone || r.Text != text || r.AnswerStatus != 200 || r.Retain <= 0 {
+			t.Fatalf("%s was filled in as %+v", text, r)
+		}
+	}
+}
+
+func openPostgres(t *testing.T, p *testenv.PostgresServer) *opened {
 	url := p.URL(p.Database(t))
 	s, err := pglock.Open(pglock.Options{URL: url})
 	o := keep(t, s, err)
-	o.dsn = url
-	o.purger = func(t *testing.T) lock.Catalog {
-		s, err := pglock.Open(pglock.Options{URL: url, NoMigrate: true})
-		return keep(t, s, err)
-	}
+	db := database(t, "pgx", url)
+	o.fill = func(t *testing.T, n int) { fillPostgres(t, db, n) }
 	o.size = func(t *testing.T) (n int64) {
-		query(t, "pgx", url, "SELECT pg_total_relation_size('oncegate_claims')", &n)
+		ask(t, db, &n, "SELECT pg_total_relation_size('oncegate_claims')")
 		return n
 	}
 	return o
 }
 
-func openMariaDB(t *testing.T) *opened {
-	m := servers.MariaDB(t)
-	database := m.Database(t)
-	s, err := mysqllock.Open(mysqllock.Options{URL: m.URL(database)})
+func openMariaDB(t *testing.T, m *testenv.MariaDBServer) *opened {
+	name := m.Database(t)
+	s, err := mysqllock.Open(mysqllock.Options{URL: m.URL(name)})
 	o := keep(t, s, err)
+	db := database(t, "mysql", m.DSN(name))
+	o.fill = func(t *testing.T, n int) { fillMariaDB(t, db, n) }
 	o.size = func(t *testing.T) int64 {
-		return fileSize(t, filepath.Join(m.Dir, "data", database, "oncegate_claims.ibd"))
+		return fileSize(t, filepath.Join(m.Dir, "data", name, "oncegate_claims.ibd"))
 	}
 	return o
 }
@@ -101,33 +144,54 @@ func openMariaDB(t *testing.T) *opened {
 func openSQLite(t *testing.T) *opened {
 	path := filepath.Join(t.TempDir(), "claims.db")
 	o := keep(t, sqlitelock.Open(path, sqlitelock.Options{}), nil)
+	o.fill = func(t *testing.T, n int) { fillSQLite(t, path, n) }
 	o.size = func(t *testing.T) int64 { return fileSize(t, path) + fileSize(t, path+"-wal") }
 	return o
 }
 
-// openRedis starts a server of its own, whose memory is that of its claims.
+// openRedis starts a server of its own, whose memory is that of its claims. It is
+// not to rewrite its log while it is filled and measured.
 func openRedis(t *testing.T) *opened {
-	r := testenv.Redis(t)
+	r := testenv.Redis(t, "auto-aof-rewrite-percentage 0", "enable-debug-command local")
 	s, err := redislock.Open(redislock.Options{URL: r.URL})
 	o := keep(t, s, err)
-	o.size = func(t *testing.T) int64 { return redisMemory(t, r.Addr) }
+	o.expires = true
+	c := redis.NewClient(&redis.Options{Addr: r.Addr, DisableIdentity: true})
+	t.Cleanup(func() { c.Close() })
+	o.fill = func(t *testing.T, n int) { fillRedis(t, c, n) }
+	o.size = func(t *testing.T) int64 { return redisFigure(t, c, "used_memory") }
+	o.purge = func(t *testing.T, _ int) removal { return expiry(t, c) }
 	return o
 }
 
-func query(t *testing.T, driver, dsn, text string, into any) {
+// expiry is Redis's own.
+func expiry(t *testing.T, c *redis.Client) removal {
+	before := redisFigure(t, c, "expired_keys")
+	expire := func(on int) {
+		if err := c.Do(t.Context(), "DEBUG", "SET-ACTIVE-EXPIRE", on).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return removal{
+		resume: func() { expire(1) }, pause: func() { expire(0) }, end: func() {},
+		removed: func() int { return int(redisFigure(t, c, "expired_keys") - before) },
+	}
+}
+
+func database(t *testing.T, driver, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if into == nil {
-		_, err = db.ExecContext(context.WithoutCancel(t.Context()), text)
-	} else {
-		err = db.QueryRow(text).Scan(into)
-	}
-	if err != nil {
-		t.Fatal(err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func ask(t *testing.T, db *sql.DB, into any, text string) {
+	t.Helper()
+	if err := db.QueryRow(text).Scan(into); err != nil {
+		t.Fatalf("%s: %v", text, err)
 	}
 }
 
@@ -140,19 +204,14 @@ func fileSize(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-func redisMemory(t *testing.T, addr string) int64 {
+func redisFigure(t *testing.T, c *redis.Client, name string) int64 {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
+	info, err := c.Info(t.Context(), "memory", "stats").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	if _, err := conn.Write([]byte("INFO memory\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(conn)
-	for lines.Scan() {
-		if value, is := strings.CutPrefix(lines.Text(), "used_memory:"); is {
+	for lines := bufio.NewScanner(strings.NewReader(info)); lines.Scan(); {
+		if value, is := strings.CutPrefix(lines.Text(), name+":"); is {
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
 				t.Fatal(err)
@@ -160,6 +219,6 @@ func redisMemory(t *testing.T, addr string) int64 {
 			return n
 		}
 	}
-	t.Fatal("INFO says no used_memory")
+	t.Fatal(fmt.Errorf("INFO says no %s", name))
 	return 0
 }
