@@ -85,9 +85,14 @@ func parse(text string) (*mysql.Config, error) {
 	return config, nil
 }
 
-// A connector makes each new connection READ COMMITTED: at the servers' own
-// default, a look at a row that is not there locks the gap around it.
+// A connector sets up each new connection.
 type connector struct{ driver.Connector }
+
+// setup is told to each new connection. At the servers' own default of isolation, a
+// look at a row that is not there locks the gap around it. On a node of a Galera
+// cluster, what others have committed is there a little later, unless one waits for
+// it: a settle would not find its own begin.
+var setup = []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET SESSION wsrep_sync_wait = 1"}
 
 // Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -95,13 +100,15 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e, ok := conn.(driver.ExecerContext); ok {
-		_, err = e.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
-	} else {
-		err = errors.New("the driver can't execute")
+	e, ok := conn.(driver.ExecerContext)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver can't execute"), conn.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+	for _, statement := range setup {
+		// MySQL, which is never a Galera node under that name, knows no such variable.
+		if _, err := e.ExecContext(ctx, statement, nil); err != nil && numberOf(err) != unknownVariable {
+			return nil, errors.Join(err, conn.Close())
+		}
 	}
 	return conn, nil
 }

@@ -22,6 +22,8 @@ func numberOf(err error) uint16 {
 	return 0
 }
 
+const unknownVariable = 1193
+
 // failed wraps what the library or the server said. Where the server answers
 // but can't serve as a store it is unfit. A statement that is wrong in itself
 // is neither. All else counts as out of reach.
@@ -50,7 +52,8 @@ func failed(doing string, err error) error {
 func lost(err error) bool {
 	switch numberOf(err) {
 	case 0:
-	case 1053, 1927: // the server shuts down; the connection was killed
+	case 1053, 1927, // the server shuts down; the connection was killed
+		1047: // a Galera node that has lost its cluster, or not yet found it
 		return true
 	default:
 		return false

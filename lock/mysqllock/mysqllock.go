@@ -17,6 +17,12 @@
 // are locked and looked at first, then written, in one transaction. Nothing
 // counts affected rows, which mean different things on different connections.
 //
+// # Galera
+//
+// On a cluster's nodes a transaction may be undone at its commit, as after a
+// deadlock, and is made again. Each connection waits for what was committed on other
+// nodes before it reads, so that replicas may speak with different ones.
+//
 // # Time
 //
 // The store's clock is the server's, in UTC.
