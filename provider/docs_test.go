@@ -5,9 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
-
-	"oncegate/keyextract"
 )
 
 // TestPage holds the lists in docs/providers.md and README.md to the presets.
@@ -53,7 +50,7 @@ func list(presets []*Preset) string {
 		if p.Payments {
 			payments = "yes"
 		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", title, p.Name, dash(payments), dash(key), retriesFor(p), dash(p.Oracle))
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", title, p.Name, dash(payments), dash(key), dash(p.RetriesFor()), dash(p.Oracle))
 	}
 	return b.String()
 }
@@ -74,25 +71,19 @@ func shortList(presets []*Preset) string {
 			key += ", of each item"
 		}
 		proof, _, _ := strings.Cut(p.Oracle, ",")
-		fmt.Fprintf(&b, "| [`%s`](%s) | %s | %s | %s | %s |\n", p.Name, p.Docs, key, signed, retriesFor(p), dash(proof))
+		fmt.Fprintf(&b, "| [`%s`](%s) | %s | %s | %s | %s |\n", p.Name, p.Docs, key, signed, dash(p.RetriesFor()), dash(proof))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
+// keyParts are the places of the key's parts, as code.
 func keyParts(p *Preset) string {
-	var parts []string
-	for _, part := range p.Key {
-		parts = append(parts, "`"+place(part)+"`")
+	parts := p.KeyPlaces()
+	for i := range parts {
+		parts[i] = "`" + parts[i] + "`"
 	}
 	return strings.Join(parts, ", ")
-}
-
-func retriesFor(p *Preset) string {
-	if p.Retries.Never {
-		return "never"
-	}
-	return duration(p.Retries.For)
 }
 
 func dash(s string) string {
@@ -100,45 +91,4 @@ func dash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-func duration(d time.Duration) string {
-	switch {
-	case d%(24*time.Hour) == 0:
-		return fmt.Sprintf("%dd", d/(24*time.Hour))
-	case d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	}
-	return d.String()
-}
-
-// place names where a part stands.
-func place(p keyextract.Part) string {
-	switch {
-	case len(p.First) > 0:
-		var options []string
-		for _, one := range p.First {
-			options = append(options, place(one))
-		}
-		return strings.Join(options, " or ")
-	case p.Form != "" && p.JSON != "":
-		return "form " + p.Form + " " + p.JSON
-	case p.JSON != "":
-		return p.JSON
-	case p.Header != "":
-		return p.Header
-	case p.Query != "":
-		return "query " + p.Query
-	case p.Form != "":
-		return "form " + p.Form
-	case p.XML != "":
-		return "xml " + p.XML
-	case p.Path != "":
-		return "path"
-	case p.Method:
-		return "method"
-	}
-	return "digest of the " + p.Digest
 }

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"oncegate/keyextract"
 	"oncegate/provider"
 	"oncegate/verify"
 )
@@ -44,7 +42,7 @@ func (p *program) listProviders() error {
 	fmt.Fprintln(table, "NAME\tPROVIDER\tMODE\tSIGNED BY\tEVENT KEY\tRETRIES FOR\tPROVEN AGAINST")
 	for _, preset := range presets {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", preset.Name, preset.Title, preset.Mode,
-			shortened(schemes(preset.Verify), 28), shortened(keyText(preset.Key), 40), retriesFor(preset), orDash(preset.Oracle))
+			shortened(schemes(preset.Verify), 28), shortened(keyText(preset), 40), orDash(preset.RetriesFor()), orDash(preset.Oracle))
 	}
 	return table.Flush()
 }
@@ -69,14 +67,14 @@ func (p *program) showProvider(name string) error {
 	row("observed because", preset.ObserveWhy)
 	row("takes payments", yesNo(preset.Payments))
 	row("signed by", schemes(preset.Verify))
-	row("event key", keyText(preset.Key))
+	row("event key", keyText(preset))
 	row("a batch, of", preset.Each)
 	row("key is signed", yesNo(preset.KeySigned))
 	row("same key on retries", preset.StableRetries)
 	row("same key on resends", preset.StableResend)
-	row("waits for an answer", duration(preset.Patience))
+	row("waits for an answer", preset.WaitsFor())
 	row("retries", preset.Retries.Schedule)
-	row("retries for", retriesFor(preset))
+	row("retries for", orDash(preset.RetriesFor()))
 	row("takes as accepted", strings.Join(preset.Success, ", "))
 	row("the app's answer is", preset.Answer)
 	for _, h := range preset.Handshakes {
@@ -149,70 +147,6 @@ func schemes(specs []verify.Spec) string {
 	return strings.Join(names, " and ")
 }
 
-// keyText writes an event key's parts as short as they can be read.
-func keyText(parts []keyextract.Part) string {
-	var texts []string
-	for _, part := range parts {
-		text := placeText(part)
-		if part.Optional {
-			text = "[" + text + "]"
-		}
-		texts = append(texts, text)
-	}
-	if texts == nil {
-		return "-"
-	}
-	return strings.Join(texts, " + ")
-}
-
-func placeText(part keyextract.Part) string {
-	switch {
-	case part.Form != "" && part.JSON != "":
-		return "form " + part.Form + " " + part.JSON
-	case part.JSON != "":
-		return "json " + part.JSON
-	case part.Header != "":
-		return "header " + part.Header
-	case part.Query != "":
-		return "query " + part.Query
-	case part.Form != "":
-		return "form " + part.Form
-	case part.XML != "":
-		return "xml " + part.XML
-	case part.Path != "":
-		return "path"
-	case part.Method:
-		return "method"
-	case part.Const != "":
-		return "'" + part.Const + "'"
-	case part.Digest != "":
-		return "digest of the body"
-	}
-	var either []string
-	for _, p := range part.First {
-		either = append(either, placeText(p))
-	}
-	return strings.Join(either, " or ")
-}
-
-func retriesFor(preset *provider.Preset) string {
-	if preset.Retries.Never {
-		return "never"
-	}
-	return orDash(duration(preset.Retries.For))
-}
-
-// duration writes a duration as configurations do; nothing for zero.
-func duration(d time.Duration) string {
-	switch {
-	case d == 0:
-		return ""
-	case d%(24*time.Hour) == 0:
-		return fmt.Sprintf("%dd", d/(24*time.Hour))
-	case d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	}
-	return d.String()
+func keyText(preset *provider.Preset) string {
+	return orDash(strings.Join(preset.KeyPlaces(), " + "))
 }
