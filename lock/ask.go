@@ -66,7 +66,7 @@ const (
 	Mismatch
 	// Unavailable: the store did not answer in time.
 	Unavailable
-	// Closing: the Gate begins no more attempts.
+	// Closing: the Gate begins no more attempts, and none that runs is waited for.
 	Closing
 )
 

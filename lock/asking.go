@@ -65,6 +65,9 @@ type asking struct {
 	g      *Gate
 	claims []*claim // in digest order
 	hold   *Attempt // owns the claims that are mine; nil where none is
+	// closing says that the Gate was, when it was asked: nothing begins, and only
+	// what another runs is waited for.
+	closing bool
 }
 
 func newAsking(g *Gate, items []Item) *asking {
@@ -85,9 +88,11 @@ func (q *asking) ask(ask *Ask) Decision {
 	if q.hold != nil && (q.hold.ask != ask || q.hold.isFenced()) {
 		q.drop(ctx, 0)
 	}
-	if q.g.isClosing() {
+	if q.closing = q.g.isClosing(); q.closing {
 		q.drop(ctx, 0)
-		return Decision{Verdict: Closing, RetryAfter: time.Second}
+	}
+	if q.g.life.Err() != nil {
+		return closing()
 	}
 	if q.owes() {
 		// What is owed waits for the store; the sender waits with it only if the
@@ -101,7 +106,7 @@ func (q *asking) ask(ask *Ask) Decision {
 		q.drop(ctx, 0)
 		return unavailable(errOwesTooMuch)
 	}
-	if err := q.refresh(ctx, ask.Follow); err != nil {
+	if err := q.refresh(ctx, ask.Follow || q.closing); err != nil {
 		q.drop(ctx, 0)
 		return unavailable(err)
 	}
@@ -121,6 +126,9 @@ func (q *asking) ask(ask *Ask) Decision {
 	q.drop(ctx, 0)
 	return Decision{Verdict: Busy, RetryAfter: time.Second}
 }
+
+// closing is what a delivery is told that could go on only if something began here.
+func closing() Decision { return Decision{Verdict: Closing, RetryAfter: time.Second} }
 
 func unavailable(err error) Decision {
 	return Decision{Verdict: Unavailable, Err: err, RetryAfter: owedRetry}
@@ -181,7 +189,7 @@ func (q *asking) changes(ask *Ask) (batch []Change, of []*claim) {
 		switch m, _ := c.means(ask.Policy); {
 		case m == meansLapsed:
 			next = lapsed(&c.rec)
-		case m == meansBegin && !ask.Follow:
+		case m == meansBegin && !ask.Follow && !q.closing:
 			next = begun(&c.rec, c.item, ask, q.token(ask))
 		default:
 			continue
@@ -247,6 +255,9 @@ func (q *asking) conclude(ctx context.Context, ask *Ask) Decision {
 		case meansHeld:
 			held = i
 		default:
+			if q.closing && m != meansWait {
+				return closing()
+			}
 			if waits >= 0 {
 				continue
 			}

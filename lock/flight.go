@@ -66,7 +66,7 @@ func (g *Gate) Begin(ctx context.Context, ask *Ask) Decision {
 	m := &member{ask: ask, reply: make(chan Decision, 1), came: now, until: now.Add(ask.Wait)}
 	f := g.join(m)
 	if f == nil {
-		return Decision{Verdict: Closing, RetryAfter: time.Second}
+		return closing()
 	}
 	wait := time.NewTimer(ask.Wait)
 	defer wait.Stop()
@@ -251,7 +251,7 @@ func (f *flight) sleep(until time.Duration) {
 		select {
 		case <-timer.C:
 			return
-		case <-f.g.closing:
+		case <-f.g.life.Done():
 			return
 		case <-f.stirred:
 			if f.takeWoken() {

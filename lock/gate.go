@@ -86,9 +86,10 @@ func (g *Gate) InHand() int { return int(g.inHand.Load()) }
 // Owed returns how many writes wait for the store.
 func (g *Gate) Owed() int { return g.owed.len() }
 
-// Close ends the Gate's life. It begins no more attempts, and answers those who
-// wait. Attempts in hand go on until ctx is over, then are cut: their context
-// ends, and who holds them settles them. What is owed then gets the store's
+// Close ends the Gate's life. It begins no more attempts. Attempts in hand go on
+// until ctx is over, and deliveries wait for them, and for those of other
+// processes, as long as they would have; then attempts are cut: their context ends,
+// and who holds them settles them. What is owed then gets the store's
 // timeout to be written; an error says what was not. A second call waits as the
 // first does.
 func (g *Gate) Close(ctx context.Context) error {
@@ -98,7 +99,7 @@ func (g *Gate) Close(ctx context.Context) error {
 
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for g.InHand() > 0 && ctx.Err() == nil {
+	for (g.InHand() > 0 || g.waiting()) && ctx.Err() == nil {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -109,6 +110,13 @@ func (g *Gate) Close(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.timeout)
 	defer cancel()
 	return g.owed.close(last)
+}
+
+// waiting reports whether any delivery is undecided.
+func (g *Gate) waiting() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.flights) > 0
 }
 
 func (g *Gate) isClosing() bool {

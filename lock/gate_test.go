@@ -316,6 +316,49 @@ func TestGate(t *testing.T) {
 		}
 	})
 
+	bubble(t, "B67 who waits for an attempt gets its answer, though the Gate is closing", func(t *testing.T, r *rig) {
+		here, there := r.gate(), r.gate()
+		attempts := []*lock.Attempt{r.run(here, ask("evt_1")), r.run(there, ask("evt_2"))}
+		verdicts := make(chan lock.Decision)
+		for i := range attempts {
+			go func() { verdicts <- here.Begin(context.Background(), ask(fmt.Sprintf("evt_%d", i+1))) }()
+		}
+		synctest.Wait()
+		closed := make(chan error)
+		go func() { closed <- here.Close(t.Context()) }()
+		time.Sleep(time.Second)
+		if d := here.Begin(context.Background(), ask("evt_3")); d.Verdict != lock.Closing {
+			t.Errorf("a delivery that comes after it got %d", d.Verdict)
+		}
+		for _, a := range attempts {
+			a.Settle(done("X"))
+			if d := <-verdicts; d.Verdict != lock.Replay || !d.Waited {
+				t.Errorf("who waited got %d", d.Verdict)
+			}
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+
+	bubble(t, "B67 a closing Gate makes no attempt of who waits", func(t *testing.T, r *rig) {
+		here, there := r.gate(), r.gate()
+		attempt := r.run(there, ask("evt_1"))
+		verdict := make(chan lock.Decision)
+		go func() { verdict <- here.Begin(context.Background(), ask("evt_1")) }()
+		synctest.Wait()
+		closed := make(chan error)
+		go func() { closed <- here.Close(t.Context()) }()
+		synctest.Wait()
+		attempt.Settle(lock.Ending{State: lock.StateReleased, Reason: lock.ReasonAnswered})
+		if d := <-verdict; d.Verdict != lock.Closing {
+			t.Errorf("who waited got %d", d.Verdict)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+
 	bubble(t, "Close answers who waits and cuts who runs", func(t *testing.T, r *rig) {
 		g := r.gate()
 		attempt := r.run(g, ask("evt_1"))
