@@ -22,12 +22,11 @@ const clusterVariable = "ONCE_TEST_CLUSTER"
 // A cluster is what kubectl's stand-in and the test know of each other, in files.
 type cluster struct{ dir string }
 
-// Secret, Applied and Exec are the names of its files: the Secret oncegate; the
-// folder that was applied; the command that runs another in the pod's oncegate.
+// The names of its files: the Secret oncegate; the command that runs another in the
+// pod's oncegate. The rest are its states.
 const (
-	secretFile  = "secret.json"
-	appliedFile = "applied.json"
-	execFile    = "exec.json"
+	secretFile = "secret.json"
+	execFile   = "exec.json"
 )
 
 func (c cluster) write(name string, value any) error {
@@ -55,6 +54,8 @@ func kubectl(args []string) int {
 		err = c.createSecret(args[3], args[4:])
 	case len(args) > 1 && args[0] == "apply":
 		err = c.apply(args[1:])
+	case len(args) == 3 && args[0] == "delete":
+		err = c.remove(args[1], args[2])
 	case len(args) == 3 && args[0] == "rollout" && args[1] == "status":
 		var command []string
 		err = c.read(execFile, &command) // there, once the pod is ready
@@ -103,11 +104,24 @@ func (c cluster) apply(args []string) error {
 	if *dry != "none" {
 		return nil
 	}
-	path, err := filepath.Abs(*folder)
-	if err != nil {
-		return err
-	}
-	return c.write(appliedFile, path)
+	return c.change(func(s state) error {
+		for _, o := range m.Objects {
+			s[objectKey(o.Kind, o.Name)] = o.Text
+		}
+		return nil
+	})
+}
+
+func (c cluster) remove(kind, name string) error {
+	return c.change(func(s state) error {
+		key := objectKey(kind, name)
+		if _, ok := s[key]; !ok {
+			return fmt.Errorf("there is no %s", key)
+		}
+		delete(s, key)
+		fmt.Printf("%s deleted\n", key)
+		return nil
+	})
 }
 
 // admit refuses what a namespace would that enforces Pod Security's strictest

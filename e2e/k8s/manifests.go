@@ -29,7 +29,7 @@ type Manifests struct {
 }
 
 // An Object is one manifest.
-type Object struct{ Kind, Name, Text string }
+type Object struct{ Kind, Namespace, Name, Text string }
 
 // A Workload is something that makes pods.
 type Workload struct {
@@ -47,18 +47,22 @@ func Build(folder string) (*Manifests, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifests{ConfigMaps: map[string]*corev1.ConfigMap{}, Secrets: map[string]*corev1.Secret{}}
+	m := newManifests()
 	for _, resource := range made.Resources() {
 		text, err := resource.AsYAML()
 		if err != nil {
 			return nil, err
 		}
-		m.Objects = append(m.Objects, Object{resource.GetKind(), resource.GetName(), string(text)})
+		m.Objects = append(m.Objects, Object{resource.GetKind(), resource.GetNamespace(), resource.GetName(), string(text)})
 		if err := m.add(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", resource.CurId(), err)
 		}
 	}
 	return m, nil
+}
+
+func newManifests() *Manifests {
+	return &Manifests{ConfigMaps: map[string]*corev1.ConfigMap{}, Secrets: map[string]*corev1.Secret{}}
 }
 
 func (m *Manifests) add(text []byte) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,16 +40,13 @@ func TestExamples(t *testing.T) {
 		{"job", "", onPostgres, "127.0.0.1:8080", []string{"unavailable"}},
 	} {
 		t.Run(example.after, func(t *testing.T) {
-			m, err := Build(examples + example.after)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := mustBuild(t, examples+example.after)
 			if len(m.Workloads) != 1 {
 				t.Fatalf("%d workloads", len(m.Workloads))
 			}
 			pods := m.Workloads[0].Template
 			if example.before != "" {
-				untouched(t, example.before, pods)
+				untouched(t, mustBuild(t, examples+example.before).Workloads[0].Template, pods)
 			}
 			restricted(t, pods)
 			connected(t, m, pods)
@@ -58,14 +56,10 @@ func TestExamples(t *testing.T) {
 }
 
 // untouched wants the containers of the app to be what they were.
-func untouched(t *testing.T, before string, after *corev1.PodTemplateSpec) {
+func untouched(t *testing.T, before, after *corev1.PodTemplateSpec) {
 	t.Helper()
-	m, err := Build(examples + before)
-	if err != nil {
-		t.Fatal(err)
-	}
 	without := slices.DeleteFunc(Containers(&after.Spec), func(c corev1.Container) bool { return c.Name == "oncegate" })
-	if want := Containers(&m.Workloads[0].Template.Spec); !reflect.DeepEqual(without, want) {
+	if want := Containers(&before.Spec); !reflect.DeepEqual(without, want) {
 		t.Errorf("the app's containers were changed:\n%+v\n%+v", without, want)
 	}
 }
@@ -123,11 +117,29 @@ func connected(t *testing.T, m *Manifests, pods *corev1.PodTemplateSpec) {
 	if len(p.Ingress) != 1 || !slices.Equal(open, ports) {
 		t.Errorf("the network policy opens %v, oncegate has %v", open, ports)
 	}
+	reckons(t, c, &pods.Spec)
 	for _, monitor := range m.PodMonitors {
 		endpoint := monitor.Spec.PodMetricsEndpoints[0]
 		if endpoint.Path != "/metrics" || endpoint.Port == nil || !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == *endpoint.Port && p.ContainerPort == 9180 }) {
 			t.Errorf("the pod monitor looks at %+v", endpoint)
 		}
+	}
+}
+
+// reckons wants oncegate to be told of no more time than the pod has at its end, so
+// that what it refuses at the start is what would not fit.
+func reckons(t *testing.T, c corev1.Container, pods *corev1.PodSpec) {
+	t.Helper()
+	grace := 30 * time.Second // Kubernetes' own
+	if s := pods.TerminationGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	i := slices.IndexFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == "ONCEGATE_KILLED_AFTER" })
+	if i < 0 {
+		t.Fatal("oncegate is not told when it is killed")
+	}
+	if told, err := time.ParseDuration(c.Env[i].Value); err != nil || told > grace {
+		t.Errorf("B67 oncegate is told of %s, and killed after %v (%v)", c.Env[i].Value, grace, err)
 	}
 }
 
@@ -152,8 +164,10 @@ func serves(t *testing.T, m *Manifests, pods *corev1.PodTemplateSpec, secret map
 	if len(ports) != len(c.Ports) {
 		t.Errorf("others can reach ports %v, and the manifest says %+v", ports, c.Ports)
 	}
-	if metrics := p.get(t, "http://127.0.0.1:"+pods.Annotations["prometheus.io/port"]+pods.Annotations["prometheus.io/path"]); !strings.Contains(metrics, "oncegate_") {
-		t.Errorf("no metrics where the annotations say: %.200s", metrics)
+	if port := pods.Annotations["prometheus.io/port"]; port != "" {
+		if metrics := p.get(t, "http://127.0.0.1:"+port+pods.Annotations["prometheus.io/path"]); !strings.Contains(metrics, "oncegate_") {
+			t.Errorf("no metrics where the annotations say: %.200s", metrics)
+		}
 	}
 	sends(t, p, forwarded, results)
 	if out, err := run.exec("check", "--config", "/etc/oncegate/oncegate.yaml"); err != nil || !strings.Contains(out, ", 0 warnings") {
@@ -204,27 +218,6 @@ func (p *pod) get(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return string(body)
-}
-
-// SQLite is for one replica: kustomize refuses more, and so does the volume.
-func TestSQLiteHasOneReplica(t *testing.T) {
-	_, err := Build("testdata/sqlite-replicas")
-	if err == nil || !strings.Contains(err.Error(), "testing value /spec/replicas failed") {
-		t.Errorf("three replicas with SQLite: %v", err)
-	}
-	m, err := Build(examples + "laravel/sqlite")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(m.Claims) != 1 || !slices.Equal(m.Claims[0].Spec.AccessModes, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}) {
-		t.Errorf("claims %+v", m.Claims)
-	}
-	if s := m.Workloads[0].Deployment.Spec.Strategy; s.Type != "Recreate" || s.RollingUpdate != nil {
-		t.Errorf("strategy %+v", s)
-	}
-	if m.Workloads[0].Template.Spec.SecurityContext.FSGroup == nil {
-		t.Error("oncegate's user can't write to the volume")
-	}
 }
 
 // A native sidecar is started before the app's containers and ended after them; a

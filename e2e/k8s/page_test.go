@@ -21,11 +21,13 @@ import (
 func TestPage(t *testing.T) {
 	c := cluster{t.TempDir()}
 	dir := place(t)
+	// The shop is there, and has traffic.
+	shell(t, c, dir, "kubectl apply -k shop")
 	var forwarded func() int
 	for _, block := range blocks(t) {
 		out := shell(t, c, dir, block)
 		switch {
-		case strings.Contains(block, "kubectl apply -k"):
+		case forwarded == nil && strings.Contains(block, "kubectl apply -k"):
 			forwarded = c.rollOut(t)
 		case strings.Contains(block, "--count 2"):
 			if !strings.Contains(out, "fresh") || !strings.Contains(out, "replay") {
@@ -37,7 +39,40 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if forwarded == nil {
-		t.Error("nothing was applied")
+		t.Fatal("nothing was applied")
+	}
+	c.lostNothing(t)
+}
+
+// lostNothing wants the cluster to have gone from the shop as it was to one whose
+// app is reached through oncegate alone, and back, without a step at which the
+// shop's Service leads nowhere.
+func (c cluster) lostNothing(t *testing.T) {
+	t.Helper()
+	states, err := c.states()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []*Manifests
+	for _, s := range states {
+		m, err := s.manifests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, m)
+	}
+	closed := 0
+	for i, next := range steps[1:] {
+		if err := between(steps[i], next); err != nil {
+			t.Errorf("step %d: %v", i+1, err)
+		}
+		if len(next.Policies) > 0 && !allowed(8080, next.Policies, next.Workloads[0].Template) {
+			closed++
+		}
+	}
+	last := steps[len(steps)-1]
+	if _, there := Sidecar(&last.Workloads[0].Template.Spec); there || closed != 1 {
+		t.Errorf("oncegate is there at the end: %v; the app's own port was closed by %d steps", there, closed)
 	}
 }
 
@@ -45,11 +80,11 @@ func TestPage(t *testing.T) {
 // server.
 func (c cluster) rollOut(t *testing.T) (forwarded func() int) {
 	t.Helper()
-	var folder string
-	if err := c.read(appliedFile, &folder); err != nil {
+	states, err := c.states()
+	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Build(folder)
+	m, err := states[len(states)-1].manifests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +114,7 @@ func blocks(t *testing.T) (blocks []string) {
 	for _, m := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllStringSubmatch(string(page), -1) {
 		blocks = append(blocks, m[1])
 	}
-	if len(blocks) != 5 {
+	if len(blocks) != 8 {
 		t.Fatalf("%d blocks of commands", len(blocks))
 	}
 	return blocks
