@@ -86,11 +86,11 @@ func churn(t *testing.T, o *opened, claims int) float64 {
 			continue
 		}
 		for left := n; left > 0; {
-			removed, err := o.catalog.Purge(t.Context(), namespace, min(left, 500))
-			if err != nil || removed == 0 {
-				t.Fatalf("purge: %d, %v", removed, err)
+			p, err := o.catalog.Purge(t.Context(), namespace, min(left, 500))
+			if err != nil || !p.More {
+				t.Fatalf("purge: %+v, %v", p, err)
 			}
-			left -= removed
+			left -= p.Removed
 		}
 	}
 	return float64(o.size(t)) / float64(before)
@@ -173,10 +173,10 @@ type pausable struct {
 	removed *atomic.Int64
 }
 
-func (p *pausable) Purge(ctx context.Context, namespace string, limit int) (int, error) {
+func (p *pausable) Purge(ctx context.Context, namespace string, limit int) (lock.Purged, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, err := p.Catalog.Purge(ctx, namespace, limit)
-	p.removed.Add(int64(n))
-	return n, err
+	purged, err := p.Catalog.Purge(ctx, namespace, limit)
+	p.removed.Add(int64(purged.Removed))
+	return purged, err
 }

@@ -13,7 +13,8 @@ type BackgroundOptions struct {
 	// Lease is that of the duty. The sweep runs at least every third of it.
 	// Default 30 s.
 	Lease time.Duration
-	// PurgeBatch is how many records one transaction removes. Default 500.
+	// PurgeBatch is how many records one transaction removes at the most. Default
+	// 500.
 	PurgeBatch int
 	// Policies are those of the scopes where a witness is asked; others may be
 	// left out.
@@ -144,18 +145,11 @@ func (b *Background) once(ctx context.Context) {
 
 func (b *Background) failed(err error) { b.g.observe(Event{Kind: EventBackgroundErr, Err: err}) }
 
-// purge removes what is past retention, a batch at a time, while there is time.
+// purge removes what is past retention, while there is time.
 func (b *Background) purge(ctx context.Context) error {
-	for ctx.Err() == nil {
-		n, err := b.catalog.Purge(ctx, b.o.Namespace, b.o.PurgeBatch)
-		if n > 0 || err == nil {
-			b.g.observe(Event{Kind: EventPurged, N: n, Err: err})
-		}
-		if err != nil || n < b.o.PurgeBatch {
-			return err
-		}
-	}
-	return nil
+	return PurgeAll(ctx, b.catalog, b.o.Namespace, b.o.PurgeBatch, func(n int, err error) {
+		b.g.observe(Event{Kind: EventPurged, N: n, Err: err})
+	})
 }
 
 // figures takes the figures, where it is time. What is open is looked at each

@@ -106,12 +106,10 @@ type Catalog interface {
 	// it reads much and takes long: it is for people, and for background work
 	// that rests in between. While others write it may be off by what they wrote.
 	Count(ctx context.Context, namespace string) (Counts, error)
-	// Purge removes up to limit records of the namespace that are past their
-	// retention, in short transactions, and says how many it removed. Fewer
-	// than limit means that there is no more to do for now: it has been
-	// through the whole namespace, or has used half of the time that ctx left.
-	// Without a deadline, calls until then remove all that there was.
-	Purge(ctx context.Context, namespace string, limit int) (int, error)
+	// Purge makes one short step of a purge: it removes up to limit records of
+	// the namespace that are past their retention, or looks at about as many that
+	// may be. Steps until there is no more remove all that there was; see PurgeAll.
+	Purge(ctx context.Context, namespace string, limit int) (Purged, error)
 }
 
 // A Cursor is a place in a listing.

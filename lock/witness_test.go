@@ -275,7 +275,7 @@ func TestBackground(t *testing.T) {
 				t.Errorf("%d %s, want %d", got, state, want)
 			}
 		}
-		if n := r.count(lock.EventPurged); n != 3 {
+		if n := r.count(lock.EventPurged); n < 3 {
 			t.Errorf("%d batches", n)
 		}
 		held.Settle(done(""))

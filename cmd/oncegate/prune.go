@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"oncegate/internal/config"
+	"oncegate/lock"
 )
 
 func (p *program) pruneCommand() *cobra.Command {
@@ -40,13 +41,12 @@ must become smaller now. It removes nothing else, and may run while oncegate doe
 	return cmd
 }
 
-// pruneBatch is how many records one transaction removes.
+// pruneBatch is how many records one transaction removes at the most.
 const pruneBatch = 500
 
 func prune(ctx context.Context, c *config.Config) (claims, entries int, err error) {
 	err = withStore(ctx, c, func(ctx context.Context, store backend) (err error) {
-		claims, err = untilFewer(func() (int, error) { return store.Purge(ctx, c.Namespace, pruneBatch) })
-		return err
+		return lock.PurgeAll(ctx, store, c.Namespace, pruneBatch, func(n int, _ error) { claims += n })
 	})
 	if err != nil {
 		return claims, 0, err
@@ -56,17 +56,8 @@ func prune(ctx context.Context, c *config.Config) (claims, entries int, err erro
 		return claims, 0, err
 	}
 	before := time.Now().Add(-c.EvidenceRetention)
-	entries, err = untilFewer(func() (int, error) { return kept.Purge(ctx, c.Namespace, before, pruneBatch) })
-	return claims, entries, errors.Join(err, kept.Close())
-}
-
-// untilFewer removes batches until one is not full.
-func untilFewer(remove func() (int, error)) (sum int, err error) {
-	for {
-		n, err := remove()
-		sum += n
-		if err != nil || n < pruneBatch {
-			return sum, err
-		}
+	for n := pruneBatch; err == nil && n == pruneBatch; entries += n {
+		n, err = kept.Purge(ctx, c.Namespace, before, pruneBatch)
 	}
+	return claims, entries, errors.Join(err, kept.Close())
 }

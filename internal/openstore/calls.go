@@ -69,8 +69,8 @@ func (s *Store) Count(ctx context.Context, namespace string) (lock.Counts, error
 }
 
 // Purge implements lock.Catalog.
-func (s *Store) Purge(ctx context.Context, namespace string, limit int) (int, error) {
-	return through(s, "purge", func() (int, error) { return s.backend.Purge(ctx, namespace, limit) })
+func (s *Store) Purge(ctx context.Context, namespace string, limit int) (lock.Purged, error) {
+	return through(s, "purge", func() (lock.Purged, error) { return s.backend.Purge(ctx, namespace, limit) })
 }
 
 // Watch implements lock.Watcher: from when the backend was found fit, if it is

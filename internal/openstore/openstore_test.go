@@ -56,7 +56,9 @@ func (b *backend) List(context.Context, lock.Filter, lock.Cursor, int) ([]lock.R
 	return nil, b.err
 }
 func (b *backend) Count(context.Context, string) (lock.Counts, error) { return lock.Counts{}, b.err }
-func (b *backend) Purge(context.Context, string, int) (int, error)    { return 0, b.err }
+func (b *backend) Purge(context.Context, string, int) (lock.Purged, error) {
+	return lock.Purged{}, b.err
+}
 
 func fit(context.Context) ([]lock.Weakness, error) { return nil, nil }
 

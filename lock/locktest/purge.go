@@ -51,15 +51,15 @@ var purgeCases = []testCase{
 			p.applied(begin(fmt.Sprint("young", i)))
 		}
 		for before := p.f.Stored(p.TB); ; {
-			n, err := p.s.Purge(p.Context(), "suite", 10)
+			step, err := p.s.Purge(p.Context(), "suite", 10)
 			if err != nil {
 				p.Fatalf("purge: %v", err)
 			}
 			after := p.f.Stored(p.TB)
-			if n > 10 || before-after > 10 || n != before-after {
+			if n := step.Removed; n > 10 || before-after > 10 || n != before-after {
 				p.Fatalf("a purge of 10 says %d, and there are %d records less", n, before-after)
 			}
-			if before = after; n < 10 {
+			if before = after; !step.More {
 				break
 			}
 		}
@@ -81,11 +81,11 @@ var purgeCases = []testCase{
 		for i := range 2 {
 			wg.Go(func() {
 				for {
-					n, err := places[i].s.Purge(p.Context(), "suite", 5)
+					step, err := places[i].s.Purge(p.Context(), "suite", 5)
 					if err != nil {
 						p.Errorf("purge: %v", err)
 					}
-					if err != nil || n < 5 {
+					if err != nil || !step.More {
 						return
 					}
 				}
@@ -112,14 +112,12 @@ var purgeCases = []testCase{
 // purge removes all that is past retention, and returns how much that was.
 func (p *place) purge(namespace string, step int) (sum int) {
 	p.Helper()
-	for {
-		n, err := p.s.Purge(p.Context(), namespace, step)
+	for more := true; more; {
+		purged, err := p.s.Purge(p.Context(), namespace, step)
 		if err != nil {
 			p.Fatalf("purge: %v", err)
 		}
-		sum += n
-		if n < step {
-			return sum
-		}
+		sum, more = sum+purged.Removed, purged.More
 	}
+	return sum
 }

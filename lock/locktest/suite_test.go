@@ -96,9 +96,9 @@ func (f *flawed) List(ctx context.Context, q lock.Filter, after lock.Cursor, lim
 	return records, err
 }
 
-func (f *flawed) Purge(ctx context.Context, namespace string, limit int) (int, error) {
+func (f *flawed) Purge(ctx context.Context, namespace string, limit int) (lock.Purged, error) {
 	if f.flaw == "purges nothing" {
-		return 0, nil
+		return lock.Purged{}, nil
 	}
 	return f.Store.Purge(ctx, namespace, limit)
 }

@@ -71,25 +71,25 @@ func (s *Store) Count(ctx context.Context, namespace string) (lock.Counts, error
 }
 
 // Purge implements lock.Catalog.
-func (s *Store) Purge(ctx context.Context, namespace string, limit int) (int, error) {
+func (s *Store) Purge(ctx context.Context, namespace string, limit int) (p lock.Purged, err error) {
 	done, err := s.begin(ctx)
 	if err != nil {
-		return 0, err
+		return p, err
 	}
 	defer done()
 	s.data.mu.Lock()
 	defer s.data.mu.Unlock()
-	now, removed := s.data.now(), 0
+	now := s.data.now()
 	for k, e := range s.data.records {
-		if removed == limit {
+		if p.More = p.Removed == limit; p.More {
 			break
 		}
 		if k.Namespace == namespace && e.at.over(now) {
 			delete(s.data.records, k)
-			removed++
+			p.Removed++
 		}
 	}
-	return removed, nil
+	return p, nil
 }
 
 func compare(a, b lock.Key) int {

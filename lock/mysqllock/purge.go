@@ -11,31 +11,21 @@ import (
 // locking anything, by the index that is there for it, and then removes that by
 // its keys: a DELETE that looks for itself reads and locks the whole table where
 // much of it is to go, and all who claim wait for it.
-func (s *Store) Purge(ctx context.Context, namespace string, limit int) (removed int, err error) {
-	for more := true; more && removed < limit; {
-		var keys []lock.Key
-		err := s.write(ctx, "purge", func() (err error) {
-			keys, err = s.over(ctx, namespace, limit-removed)
-			return err
-		})
-		if err != nil {
-			return removed, err
-		}
-		more = len(keys) == limit-removed
-		if len(keys) == 0 {
-			break
-		}
-		var n int
-		err = s.write(ctx, "purge", func() (err error) {
-			n, err = s.remove(ctx, keys)
-			return err
-		})
-		if err != nil {
-			return removed, err
-		}
-		removed += n
+func (s *Store) Purge(ctx context.Context, namespace string, limit int) (p lock.Purged, err error) {
+	var keys []lock.Key
+	err = s.write(ctx, "purge", func() (err error) {
+		keys, err = s.over(ctx, namespace, limit)
+		return err
+	})
+	if err != nil || len(keys) == 0 {
+		return p, err
 	}
-	return removed, nil
+	err = s.write(ctx, "purge", func() (err error) {
+		p.Removed, err = s.remove(ctx, keys)
+		return err
+	})
+	p.More = len(keys) == limit
+	return p, err
 }
 
 // over returns the keys of up to limit records past their retention.

@@ -100,24 +100,22 @@ func TestPurgeRests(t *testing.T) {
 	if err := c.QueryRow(t.Context(), "SELECT count(*) FROM oncegate_claims WHERE expires_at < now()").Scan(&expired); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		n, err := s.Purge(t.Context(), "shop", 1000)
+	for more := true; more; {
+		p, err := s.Purge(t.Context(), "shop", 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if removed += n; n < 1000 {
-			break
-		}
+		removed, more = removed+p.Removed, p.More
 	}
 	if removed != expired {
 		t.Errorf("%d of %d were removed", removed, expired)
 	}
 	p.Exec(t, database, "UPDATE oncegate_claims SET expires_at = now() - interval '1 s'")
-	if n, err := s.Purge(t.Context(), "shop", 1000); err != nil || n != 0 {
-		t.Errorf("right after a pass, another removed %d; %v", n, err)
+	if p, err := s.Purge(t.Context(), "shop", 1000); err != nil || p != (lock.Purged{}) {
+		t.Errorf("right after a pass, another did %+v; %v", p, err)
 	}
 	other := opened(t, pglock.Options{URL: p.URL(database)})
-	if n, err := other.Purge(t.Context(), "shop", 1000); err != nil || n != 1000 {
-		t.Errorf("another store's first pass removed %d; %v", n, err)
+	if p, err := other.Purge(t.Context(), "shop", 1000); err != nil || p != (lock.Purged{Removed: 1000, More: true}) {
+		t.Errorf("another store's first step did %+v; %v", p, err)
 	}
 }

@@ -1,21 +1,21 @@
 package pglock
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-)
 
-// stride is how many records one step of a purge looks at. That takes some
-// milliseconds, and some hundred where they all must come from the disk.
-const stride = 2000
+	"oncegate/lock"
+)
 
 // A purge is how far the purge of a namespace has come.
 type purge struct {
-	at     place         // where the last call ended
+	// at is the moment at which the records were opened that the last step looked
+	// at last; some that were opened just then may be left, unless past is set.
+	at     time.Time
+	past   bool
 	took   time.Duration // what this pass has taken up to now
 	rested time.Time     // when the next pass may begin, by our own clock
 }
@@ -24,97 +24,83 @@ type purge struct {
 const rest = 20
 
 // Purge implements lock.Catalog. No index knows what is past retention, for it
-// would cost every settle; so a purge walks the primary key in strides, each a
-// short transaction that waits for nobody's locks, until it has removed limit
-// records, or is at the end of the namespace, or has used half of the time that
-// ctx leaves. The next call goes on from there. After a pass over the whole
-// namespace the next one waits for twenty times as long as this one took, so
-// that a large table is not read all the time.
-func (s *Store) Purge(ctx context.Context, namespace string, limit int) (removed int, err error) {
+// would cost every settle; so a purge walks the records in the order in which they
+// were opened, which is about the order in which they lie there. A step is a short
+// transaction that waits for nobody's locks. After a pass over the whole table the
+// next one waits for twenty times as long as this one took, so that a large table is
+// not read all the time.
+func (s *Store) Purge(ctx context.Context, namespace string, limit int) (lock.Purged, error) {
 	start := time.Now()
 	s.mu.Lock()
 	p := s.purges[namespace]
 	s.mu.Unlock()
 	if start.Before(p.rested) {
-		return 0, nil
+		return lock.Purged{}, nil
 	}
-	began := p.took
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.purges[namespace] = p
-	}()
-	for end := false; !end && removed < limit && !halfGone(ctx, start); {
-		var n int
-		err := s.write(ctx, "purge", func(c *pgx.Conn) (err error) {
-			n, p.at, end, err = s.purgeStride(ctx, c, namespace, p.at, limit-removed)
-			return err
-		})
-		p.took = began + time.Since(start)
-		if err != nil {
-			return removed, err
-		}
-		removed += n
-		if end {
-			p.rested, p.took = time.Now().Add(rest*p.took), 0
-		}
+	next := p
+	var removed int
+	var end bool
+	err := s.write(ctx, "purge", func(c *pgx.Conn) (err error) {
+		next = p
+		removed, end, err = s.purgeStep(ctx, c, namespace, &next, limit)
+		return err
+	})
+	if err != nil {
+		return lock.Purged{}, err
 	}
-	return removed, nil
+	next.took += time.Since(start)
+	if end {
+		next = purge{rested: time.Now().Add(rest * next.took)}
+	}
+	s.mu.Lock()
+	s.purges[namespace] = next
+	s.mu.Unlock()
+	return lock.Purged{Removed: removed, More: !end}, nil
 }
 
-// halfGone reports whether half of the time is gone that ctx left at start.
-func halfGone(ctx context.Context, start time.Time) bool {
-	deadline, set := ctx.Deadline()
-	return set && time.Since(start) > deadline.Sub(start)/2
-}
-
-// purgeStride removes up to limit records of the next stride after a place. It
-// returns how many, where it stopped, and whether that is the end of the
-// namespace; the place after the end is the start.
-func (s *Store) purgeStride(ctx context.Context, c *pgx.Conn, namespace string, after place, limit int) (
-	removed int, at place, end bool, err error,
-) {
-	if after.digest == nil {
-		after.digest = []byte{} // not NULL
+// purgeStep looks at the next records, up to limit and those that were opened at the
+// same moment as the last, removes up to limit of them, moves p on, and reports
+// whether that is the end of the table.
+func (s *Store) purgeStep(ctx context.Context, c *pgx.Conn, namespace string, p *purge, limit int) (removed int, end bool, err error) {
+	from := "opened_at >= $1"
+	if p.past {
+		from = "opened_at > $1"
 	}
-	until := place{}
-	err = c.QueryRow(ctx, `SELECT scope, digest FROM `+s.sql.claims+` WHERE namespace = $1 AND (scope, digest) > ($2, $3)
-		ORDER BY scope, digest OFFSET $4::int8 LIMIT 1`, namespace, after.scope, after.digest, int64(stride)).
-		Scan(&until.scope, &until.digest)
-	last := errors.Is(err, pgx.ErrNoRows)
-	if err != nil && !last {
-		return 0, after, false, err
+	var until time.Time
+	err = c.QueryRow(ctx, `SELECT opened_at FROM `+s.sql.claims+` WHERE `+from+` ORDER BY opened_at OFFSET $2::int8 LIMIT 1`,
+		p.at, int64(limit-1)).Scan(&until)
+	end = errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !end {
+		return 0, false, err
 	}
-	bound, args := "", []any{namespace, after.scope, after.digest, int64(limit)}
-	if !last {
-		bound, args = ` AND (scope, digest) <= ($5, $6)`, append(args, until.scope, until.digest)
+	args := []any{p.at, namespace, int64(limit)}
+	if !end {
+		from, args = from+" AND opened_at <= $4", append(args, until)
 	}
 	// Not a subquery: that may be run again for each row, and find others.
 	rows, err := c.Query(ctx, `WITH gone AS MATERIALIZED (
 			SELECT scope, digest FROM `+s.sql.claims+`
-			WHERE namespace = $1 AND (scope, digest) > ($2, $3)`+bound+` AND expires_at <= now()
-			ORDER BY scope, digest LIMIT $4::int8 FOR UPDATE SKIP LOCKED)
+			WHERE `+from+` AND namespace = $2 AND expires_at <= now()
+			ORDER BY opened_at LIMIT $3::int8 FOR UPDATE SKIP LOCKED)
 		DELETE FROM `+s.sql.claims+` c USING gone
-		WHERE c.namespace = $1 AND c.scope = gone.scope AND c.digest = gone.digest
-		RETURNING c.scope, c.digest`, args...)
+		WHERE c.namespace = $2 AND c.scope = gone.scope AND c.digest = gone.digest
+		RETURNING c.opened_at`, args...)
 	if err != nil {
-		return 0, after, false, err
+		return 0, false, err
 	}
-	var one, highest place
-	_, err = pgx.ForEachRow(rows, []any{&one.scope, &one.digest}, func() error {
-		removed++
-		if one.compare(highest) > 0 {
-			highest = place{scope: one.scope, digest: bytes.Clone(one.digest)}
+	var opened, last time.Time
+	if _, err := pgx.ForEachRow(rows, []any{&opened}, func() error {
+		if removed++; opened.After(last) {
+			last = opened
 		}
 		return nil
-	})
-	switch {
-	case err != nil:
-		return 0, after, false, err
-	case removed == limit:
-		return removed, highest, false, nil
-	case last:
-		return removed, place{}, true, nil
+	}); err != nil {
+		return 0, false, err
 	}
-	return removed, until, false, nil
+	if removed == limit {
+		p.at, p.past = last, false
+		return removed, false, nil
+	}
+	p.at, p.past = until, true
+	return removed, end, nil
 }

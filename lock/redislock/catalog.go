@@ -183,6 +183,6 @@ func matches(r *lock.Record, f *lock.Filter) bool {
 
 // Purge implements lock.Catalog: there is never anything to do. The server
 // removes what is past retention by itself.
-func (s *Store) Purge(ctx context.Context, _ string, _ int) (int, error) {
-	return 0, s.call(ctx, "purge", func() error { return nil })
+func (s *Store) Purge(ctx context.Context, _ string, _ int) (lock.Purged, error) {
+	return lock.Purged{}, s.call(ctx, "purge", func() error { return nil })
 }

@@ -102,9 +102,9 @@ func (s *Store) Count(ctx context.Context, namespace string) (lock.Counts, error
 }
 
 // Purge implements lock.Catalog.
-func (s *Store) Purge(ctx context.Context, namespace string, limit int) (removed int, err error) {
+func (s *Store) Purge(ctx context.Context, namespace string, limit int) (lock.Purged, error) {
 	var n int64
-	err = s.transact(ctx, func(w *writer) error {
+	err := s.transact(ctx, func(w *writer) error {
 		result, err := w.conn.ExecContext(w.ctx, `DELETE FROM claims WHERE rowid IN (
 			SELECT rowid FROM claims WHERE namespace = ? AND expires_at <= ? ORDER BY expires_at LIMIT ?)`,
 			namespace, time.Now().UnixMicro(), limit)
@@ -115,9 +115,9 @@ func (s *Store) Purge(ctx context.Context, namespace string, limit int) (removed
 		return err
 	})
 	if err != nil {
-		return 0, failed("purge", err)
+		return lock.Purged{}, failed("purge", err)
 	}
-	return int(n), nil
+	return lock.Purged{Removed: int(n), More: int(n) == limit}, nil
 }
 
 // query runs a query of the catalog and calls each for every row.
