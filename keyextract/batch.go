@@ -130,14 +130,14 @@ func (r *Rules) batch(doc *Document) (*batch, *Error) {
 	return b, nil
 }
 
-// key returns the key of the n-th item.
+// key returns the key of the n-th item. Errors count items from 1 on.
 func (b *batch) key(n int) (string, *Error) {
 	key, err := keyText(b.doc, b.items[n], b.rules.key, b.shared)
 	if err == nil && key == "" {
 		err = noPart("key")
 	}
 	if err != nil {
-		return "", &Error{Kind: err.Kind, Place: err.Place, Detail: fmt.Sprintf("item %d: %s", n, err.Detail)}
+		return "", &Error{Kind: err.Kind, Place: err.Place, Detail: fmt.Sprintf("item %d: %s", n+1, err.Detail)}
 	}
 	return key, nil
 }

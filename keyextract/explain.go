@@ -1,10 +1,25 @@
 package keyextract
 
-// A Found says of one part of the rules what stands at its place, for a person
-// who wants to know where a key comes from, or why there is none.
+// An Explanation is what the rules find in a delivery, for a person who wants to
+// know where a key comes from, or why there is none.
+type Explanation struct {
+	// Found are the parts in the order of the rules, of a batch those of its first
+	// items.
+	Found []Found
+	// Items is how many items the batch has. 0: it can't be taken apart, or
+	// deliveries are none.
+	Items int
+	// Keys are the keys of the items that were looked at, "" of one that has none.
+	Keys []string
+}
+
+// A Found says of one part of the rules what stands at its place.
 type Found struct {
 	// Of is "key", "guard" or "tag " and its name.
 	Of string
+	// Item is the number, from 1 on, of the batch's item that it is a part of; 0:
+	// of the whole delivery.
+	Item int
 	// Place is where the value was found, or was looked for: "json /id". Of a
 	// part that names several places it is the first that has one.
 	Place string
@@ -26,38 +41,45 @@ func (f *Found) Describe() string {
 	return f.Value.describe()
 }
 
-// Explain says what each part of the rules finds. Of a batch it looks at the
-// first item. Values of parts with As: sha256 are digests here too.
-func (r *Rules) Explain(doc *Document) []Found {
-	var all []Found
-	from, failed := r.firstItem(doc)
-	if failed != nil {
-		all = append(all, Found{Of: "key", Place: r.label, Err: failed})
-	} else {
+// Explain says what each part of the rules finds. Of a batch it looks at so many
+// items. Values of parts with As: sha256 are digests here too.
+func (r *Rules) Explain(doc *Document, limit int) Explanation {
+	var e Explanation
+	if r.label == "" {
 		for _, p := range r.key {
-			all = append(all, p.explain("key", doc, from))
+			e.Found = append(e.Found, p.explain("key", doc, item{}))
 		}
+	} else {
+		r.explainItems(&e, doc, limit)
 	}
 	for _, p := range r.guard {
-		all = append(all, p.explain("guard", doc, item{}))
+		e.Found = append(e.Found, p.explain("guard", doc, item{}))
 	}
 	for _, tag := range r.tags {
-		all = append(all, tag.part.explain("tag "+tag.name, doc, item{}))
+		e.Found = append(e.Found, tag.part.explain("tag "+tag.name, doc, item{}))
 	}
-	return all
+	return e
 }
 
-// firstItem returns the first item of a batch; the zero item, which is the whole
-// body, where deliveries are none.
-func (r *Rules) firstItem(doc *Document) (item, *Error) {
-	if r.label == "" {
-		return item{}, nil
-	}
+func (r *Rules) explainItems(e *Explanation, doc *Document, limit int) {
 	items, err := r.items(doc)
 	if err != nil {
-		return item{}, err
+		e.Found = append(e.Found, Found{Of: "key", Place: r.label, Err: err})
+		return
 	}
-	return items[0], nil
+	e.Items = len(items)
+	for i, from := range items[:min(limit, len(items))] {
+		for _, p := range r.key {
+			f := p.explain("key", doc, from)
+			f.Item = i + 1
+			e.Found = append(e.Found, f)
+		}
+		key, err := keyText(doc, from, r.key, nil)
+		if err != nil {
+			key = ""
+		}
+		e.Keys = append(e.Keys, key)
+	}
 }
 
 func (p *part) explain(of string, doc *Document, from item) Found {

@@ -24,9 +24,10 @@ type Foresight struct {
 	Unjudged bool
 	// Handshake names the handshake that it is; empty: none.
 	Handshake string
-	// Found are the parts of the route's rules, and Values what they make; also
-	// where the signature does not hold.
-	Found  []keyextract.Found
+	// Found are the parts of the route's rules, of a batch those of its first
+	// MaxExplained items, and Values what they make; also where the signature does
+	// not hold.
+	Found  keyextract.Explanation
 	Values keyextract.Values
 	// Err is why it is not claimed; nil where it would be, and for a handshake.
 	Err error
@@ -35,6 +36,9 @@ type Foresight struct {
 	Result telemetry.Result
 	Status int
 }
+
+// MaxExplained bounds the items of a batch of which a Foresight tells.
+const MaxExplained = 20
 
 // Foresee takes a delivery a route's way up to the claim. It asks others for
 // what the route's Verifier asks them for.
@@ -49,7 +53,7 @@ func Foresee(ctx context.Context, cr *config.Route, d *delivery.Delivery) (f For
 	}
 	f.Err = p.foreseeWay(ctx, &f)
 	if cr.Rules != nil && f.Handshake == "" {
-		f.Found = cr.Rules.Explain(p.doc)
+		f.Found = cr.Rules.Explain(p.doc, MaxExplained)
 	}
 	switch {
 	case cr.Mode == config.ModeObserve:

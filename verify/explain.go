@@ -22,6 +22,8 @@ type Trace struct {
 
 // A Check is one comparison.
 type Check struct {
+	// Item is the number, from 1 on, of the item that is signed; 0: the delivery.
+	Item int
 	// Place is where the signatures were found.
 	Place string
 	// Signed is the signed text; a secret in it is written as ***.
@@ -67,7 +69,7 @@ func (nobody) RoundTrip(*http.Request) (*http.Response, error) { return nil, Err
 
 // explain adds a check to the trace; err is what kept it from comparing.
 func (c *signed) explain(s *scope, g given, fits bool, err error) {
-	check := Check{Place: c.place.String(), Given: g.texts, URL: s.url, Time: s.time, Fits: fits, Asks: err != nil}
+	check := Check{Item: s.item, Place: c.place.String(), Given: g.texts, URL: s.url, Time: s.time, Fits: fits, Asks: err != nil}
 	if c.time != nil {
 		check.At, _ = c.time.parse(s.time) // read before, without a fault
 	}

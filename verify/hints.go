@@ -23,6 +23,7 @@ func (v *Verifier) Hints(ctx context.Context, d *delivery.Delivery) []string {
 	for _, try := range bodies {
 		if body := try.change(d.Body); !bytes.Equal(body, d.Body) && v.fitsBody(ctx, d, body) {
 			hints = append(hints, try.hint)
+			break // others give the same bytes
 		}
 	}
 	for _, encoding := range []string{"text", "hex", "base64", "whsec"} {
@@ -35,11 +36,33 @@ func (v *Verifier) Hints(ctx context.Context, d *delivery.Delivery) []string {
 	if v.fitsOtherwise(ctx, d, nil, o) {
 		hints = append(hints, "the signature fits where the secret loses the blanks around it: remove them")
 	}
+	return append(hints, v.urlHints(ctx, d)...)
+}
+
+// urlHints tries other URLs that the sender may have been told.
+func (v *Verifier) urlHints(ctx context.Context, d *delivery.Delivery) (hints []string) {
 	for _, public := range urls(v.options.PublicURL, d.Host) {
 		o := v.options
 		o.PublicURL = public
 		if v.fitsOtherwise(ctx, d, nil, o) {
 			hints = append(hints, "the signature fits for "+public+": set public_url to what the sender was told")
+		}
+	}
+	if v.options.PublicURL == "" {
+		return hints // no URL is signed
+	}
+	path, query := d.RawPath(), ""
+	if d.RawQuery() != "" {
+		query = "?" + d.RawQuery()
+	}
+	for _, try := range []struct{ target, hint string }{
+		{path + "/" + query, "with a slash at the path's end"},
+		{strings.TrimSuffix(path, "/") + query, "without the slash at the path's end"},
+		{path, "without the query"},
+	} {
+		c := *d
+		if c.Target = try.target; c.Target != d.Target && v.Verify(ctx, &c) == nil {
+			hints = append(hints, "the signature fits for the URL "+try.hint+": the sender was told another than arrives")
 		}
 	}
 	return hints
@@ -72,6 +95,18 @@ var bodies = []struct {
 		}
 		return compact
 	}},
+	{"the signature fits where the JSON is written as JavaScript writes it: something wrote the body anew", javaScript.rewrite},
+	{"the signature fits where the JSON is written as PHP writes it: something wrote the body anew", php.rewrite},
+	{"the signature fits where the JSON is written as Python writes it: something wrote the body anew", python.rewrite},
+	{"the signature fits where the JSON is written as Go writes it: something wrote the body anew", golang.rewrite},
+	{"the signature fits where the form's blanks are written as +: something wrote the body anew", func(b []byte) []byte {
+		return rewriteForm(b, "+")
+	}},
+	{"the signature fits where the form's blanks are written as %20: something wrote the body anew", func(b []byte) []byte {
+		return rewriteForm(b, "%20")
+	}},
+	{"the signature fits where the body is in ISO 8859-1: something made UTF-8 of it", asLatin1},
+	{"the signature fits where the body is in UTF-8: something made ISO 8859-1 of it", asUTF8},
 }
 
 func (v *Verifier) fitsBody(ctx context.Context, d *delivery.Delivery, body []byte) bool {

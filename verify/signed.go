@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 )
 
 // An engine is the cryptography of a scheme that signs a text.
@@ -107,10 +109,21 @@ func (c *signed) verify(ctx context.Context, r *request) error {
 	}
 	for _, s := range scopes {
 		if err := c.verifyOne(ctx, s); err != nil {
-			return err
+			return s.ofItem(err)
 		}
 	}
 	return nil
+}
+
+// ofItem says in the error which item it is about.
+func (s *scope) ofItem(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || s.item == 0 {
+		return err
+	}
+	of := *e
+	of.Detail = strings.TrimSuffix(fmt.Sprintf("item %d: %s", s.item, e.Detail), ": ")
+	return &of
 }
 
 // scopes returns what is signed: the delivery as a whole, or each item.
@@ -129,7 +142,7 @@ func (c *signed) scopes(r *request) ([]*scope, error) {
 	scopes := make([]*scope, len(items))
 	for i := range items {
 		scopes[i] = c.scope(r)
-		scopes[i].doc = &items[i]
+		scopes[i].doc, scopes[i].item = &items[i], i+1
 	}
 	return scopes, nil
 }

@@ -110,6 +110,7 @@ func (t *template) placeholder(inside string) (segment, error) {
 type scope struct {
 	r      *request
 	doc    *document // the item that is signed; nil: the body
+	item   int       // its number, from 1 on
 	within string
 	url    string
 	time   string

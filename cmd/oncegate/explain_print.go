@@ -54,9 +54,7 @@ func (e *explainer) printSignature(ctx context.Context) {
 		e.say("signature: none is asked for")
 		return
 	}
-	for _, check := range e.Trace.Checks {
-		e.printCheck(&check)
-	}
+	e.printChecks()
 	if e.Unjudged {
 		e.say("verified: not known, since nobody was asked; --fetch asks")
 		return
@@ -71,8 +69,32 @@ func (e *explainer) printSignature(ctx context.Context) {
 	}
 }
 
+// printChecks prints the first comparisons, and always the last one, which is the
+// one that failed where one did.
+func (e *explainer) printChecks() {
+	checks := e.Trace.Checks
+	shown := min(len(checks), proxy.MaxExplained)
+	for i := range checks[:shown] {
+		e.printCheck(&checks[i])
+	}
+	left := len(checks) - shown
+	if left == 0 {
+		return
+	}
+	if last := &checks[len(checks)-1]; !last.Fits {
+		e.say("... and %d more that fit", left-1)
+		e.printCheck(last)
+		return
+	}
+	e.say("... and %d more that fit", left)
+}
+
 func (e *explainer) printCheck(check *verify.Check) {
-	e.say("signature in %s", check.Place)
+	of := ""
+	if check.Item > 0 {
+		of = fmt.Sprintf(" of item %d", check.Item)
+	}
+	e.say("signature%s in %s", of, check.Place)
 	e.say("  signed text   %s", shortened(printable(string(check.Signed)), 300))
 	for _, given := range check.Given {
 		e.say("  given         %s", shortened(printable(given), 100))
@@ -91,47 +113,57 @@ func (e *explainer) printCheck(check *verify.Check) {
 	}
 }
 
-// hints says what is likely wrong with a delivery that was refused.
+// hints says what is likely wrong with a delivery that was refused: what would make
+// its signature fit, or else what it is in most cases.
 func (e *explainer) hints(ctx context.Context) []string {
 	var refused *verify.Error
 	if !errors.As(e.Trace.Err, &refused) {
 		return nil
 	}
-	d := e.request.Delivery
+	if refused.Kind == verify.Stale {
+		return e.staleHints()
+	}
+	var certain []string
+	for _, name := range elsewhere(ctx, e.config, e.route.Name, e.request.Delivery) {
+		certain = append(certain, "it was meant for route "+name+", whose signature check it passes: the provider calls the wrong path, or the secrets are mixed up")
+	}
+	if certain = append(certain, e.route.Verifier.Hints(ctx, e.request.Delivery)...); len(certain) > 0 {
+		return certain
+	}
 	switch refused.Kind {
-	case verify.Missing, verify.Malformed:
+	case verify.Missing:
+		return []string{"the route names another provider than the one that sent this", "something on the way took the signature off"}
+	case verify.Malformed:
 		return []string{"the route names another provider than the one that sent this"}
-	case verify.Stale:
-		hints := []string{"a clock is wrong"}
-		if n := len(e.Trace.Checks); n > 0 && !e.Trace.Checks[n-1].At.IsZero() {
-			at := e.Trace.Checks[n-1].At.UTC().Format(time.RFC3339)
-			hints = append([]string{"it was captured some time ago: it was genuine at " + at + ", which --at " + at + " says"}, hints...)
-		}
-		return hints
 	case verify.Mismatch:
-		hints := e.route.Verifier.Hints(ctx, d)
-		for _, name := range elsewhere(ctx, e.config, e.route.Name, d) {
-			hints = append(hints, "it was meant for route "+name+", whose signature check it passes: the provider calls the wrong path, or the secrets are mixed up")
-		}
-		if len(hints) > 0 {
-			return hints
-		}
-		hints = []string{"the secret is another endpoint's", "the body was changed on the way, in more than white space"}
-		if !d.Remote.IsValid() && refused.Place == "sender's address" {
-			return []string{"all is well: a captured request doesn't say where it came from"}
-		}
-		for _, check := range e.Trace.Checks {
-			if check.URL != "" {
-				hints = append(hints, "public_url and the request's path and query are not the URL that the provider was told")
-			}
-		}
-		return hints
+		return e.mismatchHints(refused)
 	}
 	return nil
 }
 
-// maxShownKeys bounds the keys of a batch that are printed.
-const maxShownKeys = 20
+func (e *explainer) staleHints() []string {
+	hints := []string{"a clock is wrong"}
+	if n := len(e.Trace.Checks); n > 0 && !e.Trace.Checks[n-1].At.IsZero() {
+		at := e.Trace.Checks[n-1].At.UTC().Format(time.RFC3339)
+		hints = append([]string{"it was captured some time ago: it was genuine at " + at + ", which --at " + at + " says"}, hints...)
+	}
+	return hints
+}
+
+// mismatchHints are what it is in most cases that no signature fits.
+func (e *explainer) mismatchHints(refused *verify.Error) []string {
+	if !e.request.Delivery.Remote.IsValid() && refused.Place == "sender's address" {
+		return []string{"all is well: a captured request doesn't say where it came from"}
+	}
+	hints := []string{"the secret is another endpoint's", "the body was changed on the way, in more than how it is written"}
+	for _, check := range e.Trace.Checks {
+		if check.URL != "" {
+			hints = append(hints, "public_url and the request's path and query are not the URL that the provider was told")
+			break
+		}
+	}
+	return hints
+}
 
 func (e *explainer) printKey() {
 	if e.Handshake != "" {
@@ -142,25 +174,12 @@ func (e *explainer) printKey() {
 		e.say("event key: this route reads none")
 		return
 	}
-	for _, f := range e.Found {
-		value := f.Describe()
-		if f.Usable() {
-			value = shortened(printable(f.Value.Text), 100)
-		}
-		e.say("%-13s %s: %s", f.Of, f.Place, value)
+	if e.Found.Items > 0 {
+		e.printItems()
 	}
-	if n := len(e.Values.Keys); e.route.Batches && n > 0 {
-		e.say("batch: %d different events, the parts above are the first one's", n)
-	}
-	for i, key := range e.Values.Keys {
-		if i == maxShownKeys {
-			e.say("... and %d more", len(e.Values.Keys)-i)
-			break
-		}
-		e.say("event key: %s", key)
-	}
-	if len(e.Values.Keys) == 0 {
-		e.say("event key: none")
+	e.printFound(0)
+	if e.Found.Items == 0 {
+		e.printKeyText(strings.Join(e.Values.Keys, " "))
 	}
 	if e.Values.Guard != "" {
 		e.say("guard: %s", e.Values.Guard)
@@ -168,6 +187,44 @@ func (e *explainer) printKey() {
 	if len(e.Values.Tags) > 0 {
 		e.say("tags: %s", printable(strings.Join(e.Values.Tags, " ")))
 	}
+}
+
+// printItems prints the first items of a batch, each with its key.
+func (e *explainer) printItems() {
+	different := "not every one has an event key, so none is claimed"
+	if n := len(e.Values.Keys); n > 0 {
+		different = fmt.Sprintf("%d different events", n)
+	}
+	e.say("batch: %d items, %s", e.Found.Items, different)
+	for i, key := range e.Found.Keys {
+		e.say("item %d", i+1)
+		e.printFound(i + 1)
+		e.printKeyText(key)
+	}
+	if left := e.Found.Items - len(e.Found.Keys); left > 0 {
+		e.say("... and %d more items", left)
+	}
+}
+
+// printFound prints the parts of an item; 0: of the whole delivery.
+func (e *explainer) printFound(item int) {
+	for _, f := range e.Found.Found {
+		if f.Item != item {
+			continue
+		}
+		value := f.Describe()
+		if f.Usable() {
+			value = shortened(printable(f.Value.Text), 100)
+		}
+		e.say("%-13s %s: %s", f.Of, f.Place, value)
+	}
+}
+
+func (e *explainer) printKeyText(key string) {
+	if key == "" {
+		key = "none"
+	}
+	e.say("event key: %s", key)
 }
 
 func (e *explainer) printAnswer() {
