@@ -82,7 +82,7 @@ type policy struct {
 	Attempts *int `yaml:"attempts" env:"ATTEMPTS"`
 	// Answers after which the outcome is unknown: statuses and classes, as in [5xx, -503]; a minus takes one out again.
 	UnknownStatuses []string `yaml:"unknown_statuses" env:"UNKNOWN_STATUSES"`
-	// What is kept of requests: none; unsettled (the whole request, until its claim is done); headers (the same, and then all but the body); full (for as long as the claim). `on_unknown: hold` and `witness` make it unsettled. Whatever it says, a claim whose outcome is unknown keeps its request where the attempt's process lived to write that.
+	// What is kept of requests: none; unsettled (the whole request, until its claim is done); headers (the same, and then all but the body); full (for as long as the claim). `on_unknown: hold` and `witness` make it unsettled. Whatever it says, a claim whose outcome is unknown keeps its request where the attempt's process lived to write that. Of a batch every event keeps the whole request, unless that would be more than 64 MiB in all: then none keeps it, and they can't be run again without the provider.
 	Record *string `yaml:"record" env:"RECORD"`
 	// Headers that a kept request loses when its claim is done, beside Authorization, Proxy-Authorization and Cookie.
 	Redact []string `yaml:"redact" env:"REDACT"`
