@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// A RedisServer is a running redis-server with its data in a folder of its
-// own.
+// A RedisServer is a running redis-server, or valkey-server, with its data in a
+// folder of its own.
 type RedisServer struct {
 	*Process
 	// Addr is its host:port; URL the same as a redis:// URL of database 0.
 	Addr, URL string
-	// Dir holds its data.
+	// Dir holds its data, and redis.conf.
 	Dir string
 }
 
@@ -27,11 +27,18 @@ type RedisServer struct {
 // say otherwise.
 func Redis(t testing.TB, directives ...string) *RedisServer {
 	t.Helper()
-	return forTest(t, func(dir string) (*RedisServer, error) { return newRedis(dir, directives) })
+	return forTest(t, func(dir string) (*RedisServer, error) { return newRedis(dir, "redis-server", directives) })
 }
 
-func newRedis(dir string, directives []string) (*RedisServer, error) {
-	path, err := program("redis-server", "redis-server")
+// Valkey starts a valkey-server for one test, set up as Redis sets up its server.
+func Valkey(t testing.TB, directives ...string) *RedisServer {
+	t.Helper()
+	return forTest(t, func(dir string) (*RedisServer, error) { return newRedis(dir, "valkey-server", directives) })
+}
+
+// newRedis takes the name of a program, which is that of its Debian package too.
+func newRedis(dir, name string, directives []string) (*RedisServer, error) {
+	path, err := program(name, name)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +63,7 @@ func newRedis(dir string, directives []string) (*RedisServer, error) {
 	addr := "127.0.0.1:" + strconv.Itoa(port)
 	return &RedisServer{
 		Process: NewProcess(Command{
-			Name: "redis-server", Path: path, Args: []string{file}, Dir: dir, Unprivileged: true,
+			Name: name, Path: path, Args: []string{file}, Dir: dir, Unprivileged: true,
 			Ready: func() error { return askRedis(addr) },
 		}),
 		Addr: addr, URL: "redis://" + addr + "/0", Dir: dir,

@@ -81,7 +81,7 @@ func (s *Set) MariaDB(t testing.TB) *MariaDBServer {
 // Tests that share it keep apart by the namespaces of their keys.
 func (s *Set) Redis(t testing.TB) *RedisServer {
 	t.Helper()
-	return get(t, s, &s.redis, func(dir string) (*RedisServer, error) { return newRedis(dir, nil) })
+	return get(t, s, &s.redis, func(dir string) (*RedisServer, error) { return newRedis(dir, "redis-server", nil) })
 }
 
 // shared is one server of a Set: not asked for yet, running, or failed for
