@@ -17,14 +17,14 @@ import (
 var (
 	rollouts    = flag.Int("pod.rollouts", 4, "how many rollouts there are")
 	rolloutRate = flag.Int("pod.rate", 40, "how many events are sent a second, and as many pages are asked for")
-	rolloutReal = flag.Bool("pod.real", false, "requests that take the app 3 s, and the times that docs/kubernetes.md speaks of")
+	rolloutReal = flag.Bool("pod.real", false, "requests that take the app 3 s, a PostgreSQL server, and the times that docs/kubernetes.md speaks of")
 )
 
 func rolloutTimes() podTimes {
 	if *rolloutReal {
-		return podTimes{lag: 3 * time.Second, hook: 5 * time.Second, work: 3 * time.Second, drains: "drain_delay: 5s\ndrain_timeout: 13s"}
+		return podTimes{lag: 3 * time.Second, hook: 5 * time.Second, work: 3 * time.Second, drains: "drain_delay: 5s\ndrain_timeout: 13s\nstore_timeout: 10s"}
 	}
-	return podTimes{lag: 400 * time.Millisecond, hook: 800 * time.Millisecond, work: 300 * time.Millisecond, drains: "drain_delay: 600ms\ndrain_timeout: 10s"}
+	return podTimes{lag: 400 * time.Millisecond, hook: 800 * time.Millisecond, work: 300 * time.Millisecond, drains: "drain_delay: 600ms\ndrain_timeout: 10s\nstore_timeout: 10s"}
 }
 
 // A service is what stands before pods: it chooses one that it takes for ready.
@@ -103,6 +103,10 @@ func TestPodRollout(t *testing.T) {
 		t.Run("B67 "+kind.name+": nothing fails while pods come and go", func(t *testing.T) {
 			t.Parallel()
 			runs, state := new(effects), testenv.Dir(t)
+			if *rolloutReal {
+				server := servers.Postgres(t)
+				kind.times.drains += "\nnamespace: pod\nstore: " + server.URL(server.Database(t))
+			}
 			old := kind.start(t, state, runs)
 			s := new(service)
 			s.set(old)
