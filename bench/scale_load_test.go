@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -99,8 +100,7 @@ func churn(t *testing.T, o *opened, claims int) float64 {
 // purgeBeside has events come at a steady rate while oncegate purges in the
 // background, and while it does not, in turns.
 func purgeBeside(t *testing.T, o *opened, expired int, r *result) {
-	work := o.purge(t, expired)
-	defer work.end()
+	work := o.purge(t)
 	segment := min(10*time.Second, *scaleLimit/4)
 	for start := time.Now(); time.Since(start) < 2**scaleLimit && work.removed() < expired; {
 		r.calm = append(r.calm, steady(t, o.gate, segment)...)
@@ -149,34 +149,28 @@ func steady(t *testing.T, g *lock.Gate, d time.Duration) (took []time.Duration) 
 
 // A removal is what removes claims while it is let.
 type removal struct {
-	resume, pause, end func()
-	removed            func() int
+	resume, pause func()
+	removed       func() int
 }
 
 // background is oncegate's own, on a store that does not expire claims by itself.
-func background(o *opened) removal {
-	var n atomic.Int64
-	c := &pausable{Catalog: o.catalog, removed: &n}
-	c.mu.Lock()
-	// A duty as long as this, for a round ends after half of it.
-	b := lock.StartBackground(o.gate, c, lock.BackgroundOptions{Namespace: namespace, Lease: time.Hour})
+func background(t *testing.T, o *opened) removal {
+	var removed atomic.Int64
+	stop, stopped := func() {}, make(chan error)
 	return removal{
-		resume: c.mu.Unlock, pause: c.mu.Lock, removed: func() int { return int(n.Load()) },
-		end: func() { c.mu.Unlock(); b.Close() },
+		resume: func() {
+			var ctx context.Context
+			ctx, stop = context.WithCancel(t.Context())
+			go func() {
+				stopped <- lock.PurgeAll(ctx, o.catalog, namespace, 500, func(n int, _ error) { removed.Add(int64(n)) })
+			}()
+		},
+		pause: func() {
+			stop()
+			if err := <-stopped; err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		},
+		removed: func() int { return int(removed.Load()) },
 	}
-}
-
-// A pausable catalog purges while its lock is free.
-type pausable struct {
-	lock.Catalog
-	mu      sync.Mutex
-	removed *atomic.Int64
-}
-
-func (p *pausable) Purge(ctx context.Context, namespace string, limit int) (lock.Purged, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	purged, err := p.Catalog.Purge(ctx, namespace, limit)
-	p.removed.Add(int64(purged.Removed))
-	return purged, err
 }

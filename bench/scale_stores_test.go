@@ -75,7 +75,7 @@ type opened struct {
 	// past retention, as if they had come evenly over twice the retention.
 	fill func(t *testing.T, n int)
 	// purge removes what is past retention.
-	purge func(t *testing.T, expired int) removal
+	purge func(t *testing.T) removal
 }
 
 // keep has the store end with the test.
@@ -97,7 +97,7 @@ func keep[S interface {
 		}
 	})
 	o := &opened{store: s, gate: g, catalog: s}
-	o.purge = func(*testing.T, int) removal { return background(o) }
+	o.purge = func(t *testing.T) removal { return background(t, o) }
 	return o
 }
 
@@ -160,7 +160,7 @@ func openRedis(t *testing.T) *opened {
 	t.Cleanup(func() { c.Close() })
 	o.fill = func(t *testing.T, n int) { fillRedis(t, c, n) }
 	o.size = func(t *testing.T) int64 { return redisFigure(t, c, "used_memory") }
-	o.purge = func(t *testing.T, _ int) removal { return expiry(t, c) }
+	o.purge = func(t *testing.T) removal { return expiry(t, c) }
 	return o
 }
 
@@ -173,7 +173,7 @@ func expiry(t *testing.T, c *redis.Client) removal {
 		}
 	}
 	return removal{
-		resume: func() { expire(1) }, pause: func() { expire(0) }, end: func() {},
+		resume: func() { expire(1) }, pause: func() { expire(0) },
 		removed: func() int { return int(redisFigure(t, c, "expired_keys") - before) },
 	}
 }
