@@ -20,7 +20,8 @@ func (c *compiler) alternatives(field string, s *Spec) scheme {
 			c.fault(at, "none and ips are no alternatives")
 			continue
 		}
-		a = append(a, c.scheme(at, &s.Any[i], true))
+		// A route's secrets are for all alternatives; what one has of its own is for it.
+		a = append(a, c.scheme(at, &s.Any[i], len(s.Any[i].Secrets) == 0))
 	}
 	if len(c.faults) > before {
 		return a

@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,9 +26,11 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts in testdata/script, each in a folder of its own,
-// with a shop at $APP and free addresses in $LISTEN, $HEALTH and $ADMIN. They
-// have these commands beside testscript's own:
+// with a shop at $APP, an app at $COUNTS that answers everything with how often it
+// was asked that path, and free addresses in $LISTEN, $HEALTH and $ADMIN. They have
+// these commands beside testscript's own:
 //
+//	example NAME FILE             writes that example of docs/providers.md to a file
 //	exits CODE oncegate ARGS...   runs it and sees its exit code
 //	ready                         waits until $HEALTH says that it is ready
 //	get STATUS URL                requests, sees the status, and prints headers and body
@@ -37,18 +41,51 @@ func TestScripts(t *testing.T) {
 			app := httptest.NewServer(shop.New("whsec_test", 0))
 			env.Defer(app.Close)
 			env.Setenv("APP", app.URL)
+			counts := httptest.NewServer(newCounter())
+			env.Defer(counts.Close)
+			env.Setenv("COUNTS", counts.URL)
 			for _, name := range []string{"LISTEN", "HEALTH", "ADMIN"} {
 				env.Setenv(name, fmt.Sprintf("127.0.0.1:%d", testenv.Port(t)))
 			}
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
-			return nil
+			docs, err := filepath.Abs("../../docs")
+			env.Setenv("DOCS", docs)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exitsWith, "ready": ready, "get": get,
+			"exits": exitsWith, "ready": ready, "get": get, "example": example,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
+}
+
+// newCounter answers with how many requests a path has had that were no GET.
+func newCounter() http.Handler {
+	var mu sync.Mutex
+	asked := map[string]int{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method != http.MethodGet {
+			asked[r.URL.Path]++
+		}
+		fmt.Fprintf(w, "%s %d\n", r.URL.Path, asked[r.URL.Path])
+	})
+}
+
+func example(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: example NAME FILE")
+	}
+	page, err := os.ReadFile(filepath.Join(ts.Getenv("DOCS"), "providers.md"))
+	ts.Check(err)
+	_, rest, _ := strings.Cut(string(page), "<!-- example: "+args[0]+" -->\n```yaml\n")
+	text, _, found := strings.Cut(rest, "```\n<!-- end -->")
+	if !found {
+		ts.Fatalf("docs/providers.md has no example %s", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 }
 
 func exitsWith(ts *testscript.TestScript, neg bool, args []string) {

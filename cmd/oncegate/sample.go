@@ -24,8 +24,9 @@ type sampler struct {
 	// first and again are the event's first delivery and a later one, which
 	// some providers write differently.
 	first, again *delivery.Delivery
-	key          string // empty where the route reads none
-	unsigned     bool   // as it is, without a signature
+	key          string           // empty where the route reads none
+	signer       *verify.Verifier // the route's own, unless a key is given
+	unsigned     bool             // as it is, without a signature
 }
 
 // newSampler makes the preset's sample into an event of its own: with a new ID,
@@ -39,7 +40,7 @@ func newSampler(route *config.Route, target *url.URL, id string) (*sampler, erro
 	if _, query, ok := strings.Cut(sample.Target, "?"); ok && at.RawQuery == "" {
 		at.RawQuery = query
 	}
-	s := &sampler{route: route, first: deliveryOf(sample.Method, &at, sample.Header, sample.Body)}
+	s := &sampler{route: route, signer: route.Verifier, first: deliveryOf(sample.Method, &at, sample.Header, sample.Body)}
 	old, err := s.keyOf(s.first)
 	if err != nil {
 		return nil, fmt.Errorf("the sample has no event key for route %s: %w", route.Name, err)
@@ -102,10 +103,10 @@ func (s *sampler) signed(n int, now time.Time) (*delivery.Delivery, error) {
 	if n > 0 {
 		d = s.again
 	}
-	if s.route.Verifier == nil || s.unsigned {
+	if s.signer == nil || s.unsigned {
 		return d, nil
 	}
-	done, err := s.route.Verifier.Complete(d, now)
+	done, err := s.signer.Complete(d, now)
 	if errors.Is(err, verify.ErrCannotSign) {
 		return nil, fmt.Errorf("route %s: %s; --unsigned sends the sample without a signature, and --dry-run prints it: %w", s.route.Name, whyUnsigned(s.route.Preset), err)
 	}
@@ -115,9 +116,9 @@ func (s *sampler) signed(n int, now time.Time) (*delivery.Delivery, error) {
 // whyUnsigned says why a provider's sample can't be signed.
 func whyUnsigned(p *provider.Preset) string {
 	if slices.ContainsFunc(p.Verify, keysElsewhere) {
-		return p.Title + " signs with a private key that nobody else holds, and oncegate fetches the public one from there"
+		return p.Title + " signs with a private key that nobody else holds; a test route may trust one of yours (--make-key makes it, test_key on the route names it)"
 	}
-	return "no signing key is held: the secret is a public key, or another verifier's; give a test route a private key in PEM"
+	return "no signing key is held: the secret is a public key, or another verifier's; --key names the private one, --make-key makes one for a test route"
 }
 
 func keysElsewhere(s verify.Spec) bool {

@@ -25,6 +25,8 @@ const (
 type sendFlags struct {
 	configFlags
 	url, route, provider, event string
+	key, makeKey                string
+	params                      map[string]string
 	count, parallel             int
 	timeout                     time.Duration
 	unsigned, dryRun            bool
@@ -44,9 +46,14 @@ one. Without --url it sends to the route, where this configuration listens.
   STRIPE_WEBHOOK_SECRET=whsec_... oncegate send --provider stripe --url http://127.0.0.1:8000/stripe/webhook
 
 With --dry-run it sends nothing and prints the first delivery as a raw request,
-which explain reads. Samples of providers that sign with a private key of their
-own (PayPal, Amazon SNS, Plaid, Pub/Sub) can't be signed; --unsigned sends them
-as they are, and an enforced route refuses them.
+which explain reads.
+
+PayPal, Amazon SNS, Plaid and Pub/Sub sign with a private key of their own, so a
+test route has to trust another: --make-key FILE makes one, test_key on the route
+names it, and send signs with it (where the route knows its public part only,
+--key names it). --unsigned sends a sample as it is; an enforced route refuses it.
+
+  oncegate send --route paypal --make-key /tmp/test.pem
 
 It ends with 0 where every delivery was answered 2xx.`,
 		Args: cobra.NoArgs,
@@ -60,6 +67,9 @@ It ends with 0 where every delivery was answered 2xx.`,
 	cmd.Flags().IntVarP(&flags.count, "count", "n", 1, "how many deliveries of the event are sent")
 	cmd.Flags().IntVar(&flags.parallel, "parallel", 1, "how many of them at a time")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "how long one delivery waits for its answer")
+	cmd.Flags().StringVar(&flags.key, "key", "", "sign with the private key in this `file`, in PEM, where the route checks with a public one")
+	cmd.Flags().StringVar(&flags.makeKey, "make-key", "", "make a private key for a test route, write it to this new `file`, and send nothing")
+	cmd.Flags().StringToStringVar(&flags.params, "param", nil, "with --provider: what it needs beside the secret, as in `webhook_id=...`")
 	cmd.Flags().BoolVar(&flags.unsigned, "unsigned", false, "send without a signature")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "send nothing; print the first delivery")
 	return cmd
@@ -68,6 +78,9 @@ It ends with 0 where every delivery was answered 2xx.`,
 func (p *program) send(ctx context.Context, flags *sendFlags) error {
 	if flags.count < 1 || flags.count > maxSent || flags.parallel < 1 || flags.parallel > maxParallel {
 		return &usageError{fmt.Errorf("--count must be between 1 and %d, --parallel between 1 and %d", maxSent, maxParallel)}
+	}
+	if flags.makeKey != "" {
+		return p.makeTestKey(flags)
 	}
 	var target *url.URL
 	if flags.url != "" {
@@ -88,6 +101,11 @@ func (p *program) send(ctx context.Context, flags *sendFlags) error {
 		return err
 	}
 	s.unsigned = flags.unsigned
+	if flags.key != "" {
+		if err := p.signWith(s, flags.key); err != nil {
+			return err
+		}
+	}
 	if flags.dryRun {
 		return p.printDelivery(s)
 	}
@@ -122,6 +140,7 @@ func (p *program) sendRoute(flags *sendFlags, target *url.URL) (*config.Config, 
 		o.Path = ""
 		o.Flags.Upstream = "http://127.0.0.1:8000" // asked for by the configuration, and not used
 		o.Flags.Routes = []string{flags.provider + "=" + pathOr(target.EscapedPath(), "/")}
+		o.Flags.Params = flags.params
 	}
 	c, err := config.Load(o)
 	if err != nil {

@@ -110,6 +110,8 @@ type routeSpec struct {
 	Provider *string `yaml:"provider"`
 	// The signing secrets, one or a list; any of them may fit. file:/path reads one from a file.
 	Secrets []string `yaml:"secrets"`
+	// For tests: a key of one's own, in PEM, in place of those that are fetched from the provider (PayPal, Amazon SNS, Plaid, Pub/Sub). The provider's deliveries are refused then, and whoever holds the private key can make events. `oncegate send --make-key FILE` makes one. file:/path reads it from a file.
+	TestKey *string `yaml:"test_key"`
 	// Values that the preset's scheme needs beside the secrets, by name.
 	Params map[string]string `yaml:"params"`
 	// The signature scheme, or a list of schemes that must all hold; none only where it is written out. Required without a preset.

@@ -17,6 +17,8 @@ type Flags struct {
 	// Their secret is the variable NAME_WEBHOOK_SECRET, in upper case and with
 	// _ for -.
 	Routes []string
+	// Params are what presets of such routes need beside the secret.
+	Params map[string]string
 }
 
 // applyFlags puts flags over the environment and the file.
@@ -64,10 +66,10 @@ func (l *loader) addFlagRoute(text string) {
 		return
 	}
 	l.order = append(l.order, name)
-	for _, field := range []string{"path", "provider", "secrets", "caller", "key", "verify"} {
+	for _, field := range []string{"path", "provider", "secrets", "params", "caller", "key", "verify"} {
 		l.set["routes."+name+"."+field] = "--route " + name
 	}
-	spec := routeSpec{Provider: &name, Path: &path}
+	spec := routeSpec{Provider: &name, Path: &path, Params: l.options.Flags.Params}
 	if preset, err := provider.Get(name); err == nil && needsSecret(preset.Verify) {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_WEBHOOK_SECRET"
 		secret, err := l.vars.get(variable)

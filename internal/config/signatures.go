@@ -39,7 +39,8 @@ func (l *loader) compileVerifier(c *Config, field string, spec routeSpec, preset
 		l.fault(field+".secrets", "are missing: say the signing secret, as in secrets: ${%s}", exampleVariable(r))
 	}
 	l.schemeSecrets(field+".verify", specs)
-	if l.faulty(field+".secrets") || l.faulty(field+".params") || l.faulty(field+".verify") {
+	specs = l.testKey(field, spec.TestKey, specs, secrets)
+	if l.faulty(field+".secrets") || l.faulty(field+".test_key") || l.faulty(field+".params") || l.faulty(field+".verify") {
 		return
 	}
 	options := verify.Options{Secrets: func() ([]string, error) { return secrets, nil }, Params: params}
@@ -48,7 +49,7 @@ func (l *loader) compileVerifier(c *Config, field string, spec routeSpec, preset
 	}
 	verifier, err := verify.Compile(specs, options)
 	if err != nil {
-		l.schemeFaults(field, len(secrets) > 0, err)
+		l.schemeFaults(field, len(secrets) > 0, spec.TestKey != nil, err)
 		return
 	}
 	r.Verifier = verifier
@@ -101,6 +102,31 @@ func (l *loader) schemeSecrets(field string, specs []verify.Spec) {
 	}
 }
 
+// testKey puts a key of one's own in place of those that are fetched. It warns of
+// that, and of a private key among the secrets, which is the same thing where a
+// provider's public key is no secret.
+func (l *loader) testKey(field string, text *string, specs []verify.Spec, secrets []string) []verify.Spec {
+	for i, secret := range secrets {
+		if strings.HasPrefix(strings.TrimSpace(secret), "-----BEGIN") && strings.Contains(secret, "PRIVATE KEY-----") {
+			l.warn(item(field+".secrets", i), "is a private key of your own, for tests: the provider's deliveries are refused, and whoever holds the key can make events")
+		}
+	}
+	if text == nil {
+		return specs
+	}
+	at := field + ".test_key"
+	key := strings.TrimSpace(l.secret(at, *text))
+	with, used := verify.WithTestKey(specs, key)
+	if !strings.HasPrefix(key, "-----BEGIN") {
+		l.fault(at, "must be a key or a certificate in PEM, as `oncegate send --make-key FILE` writes it")
+	}
+	if !used {
+		l.fault(at, "is of no use here: no keys are fetched on this route; remove it")
+	}
+	l.warn(at, "is a key of your own, for tests: the provider's deliveries are refused, and whoever holds the private key can make events; remove it from a route that the provider calls")
+	return with
+}
+
 // needsSecret reports whether one of the schemes checks with a secret of the
 // route's.
 func needsSecret(specs []verify.Spec) bool {
@@ -121,15 +147,19 @@ func exampleVariable(r *Route) string {
 }
 
 // schemeFaults takes over the faults of verify, whose fields count from the list
-// of schemes on. What is wrong with the route's own secrets is said there.
-func (l *loader) schemeFaults(field string, own bool, err error) {
+// of schemes on. What is wrong with the route's own secrets or test key is said
+// there.
+func (l *loader) schemeFaults(field string, own, testKey bool, err error) {
 	var faults verify.Faults
 	if !errors.As(err, &faults) {
 		l.fault(field+".verify", "%s", err)
 	}
 	for _, f := range faults {
 		at := field + ".verify" + f.Field
-		if own && strings.HasSuffix(f.Field, ".secrets") {
+		switch of := strings.HasSuffix(f.Field, ".secrets"); {
+		case of && testKey:
+			at = field + ".test_key"
+		case of && own:
 			at = field + ".secrets"
 		}
 		l.fault(at, "%s", f.Msg)
