@@ -53,7 +53,11 @@ func loopbackIsUp() error {
 		return err
 	}
 	defer l.Close()
-	c, err := (&net.Dialer{Timeout: time.Second}).Dial("tcp", "127.0.0.1:1")
+	return dials("127.0.0.1:1")
+}
+
+func dials(address string) error {
+	c, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {
 		return err
 	}
