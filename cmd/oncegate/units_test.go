@@ -31,7 +31,27 @@ func TestCgroupMemory(t *testing.T) {
 		{"no limit", fstest.MapFS{
 			"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("max\n"),
 		}, 0},
-		{"v1 only", fstest.MapFS{"proc/self/cgroup": file("9:memory:/x\n")}, 0},
+		{"version 1", fstest.MapFS{
+			"proc/self/cgroup": file("12:cpu,cpuacct:/x\n4:memory:/docker/f00\n0::/\n"),
+			"sys/fs/cgroup/memory/docker/f00/memory.limit_in_bytes": file("268435456\n"),
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":            file("9223372036854771712\n"),
+		}, 268435456},
+		{"version 1, in a container", fstest.MapFS{
+			"proc/self/cgroup":                           file("4:hugetlb,memory:/kubepods/pod1/f00\n"),
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": file("268435456\n"),
+		}, 268435456},
+		{"version 1, no limit", fstest.MapFS{
+			"proc/self/cgroup":                           file("4:memory:/\n"),
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": file("9223372036854771712\n"),
+		}, 0},
+		{"a path that leads out", fstest.MapFS{
+			"proc/self/cgroup":             file("0::/../../etc\n"),
+			"sys/fs/cgroup/etc/memory.max": file("100\n"),
+			"etc/memory.max":               file("50\n"),
+		}, 100},
+		{"nonsense", fstest.MapFS{
+			"proc/self/cgroup": file("\n0\n::\n0::/\n"), "sys/fs/cgroup/memory.max": file("-5\n"),
+		}, 0},
 	} {
 		if got, ok := cgroupMemory(c.files); got != c.want || ok != (c.want != 0) {
 			t.Errorf("%s: %d, %v", c.name, got, ok)
