@@ -14,31 +14,29 @@ import (
 	"oncegate/lock/redislock"
 )
 
-// cluster starts three primaries that share the slots, each with a replica,
-// and returns the primaries.
-func cluster(t *testing.T) (primaries []*testenv.RedisServer) {
+// cluster starts three primaries that share the slots, each with a replica.
+func cluster(t *testing.T) (primaries, replicas []*testenv.RedisServer) {
 	t.Helper()
 	const slots, n = 16384, 3
 	bus := map[*redis.Client]int{} // the ports on which nodes speak with each other
-	node := func() (*testenv.RedisServer, *redis.Client) {
+	node := func(servers *[]*testenv.RedisServer, clients *[]*redis.Client) {
 		port := testenv.Port(t)
-		server := testenv.Redis(t, "cluster-enabled yes", "cluster-node-timeout 5000", "appendonly no", fmt.Sprint("cluster-port ", port))
+		server := testenv.Redis(t, "cluster-enabled yes", "cluster-node-timeout 5000", "appendonly no",
+			"repl-diskless-sync-delay 0", fmt.Sprint("cluster-port ", port))
 		c := raw(t, server.Addr)
 		bus[c] = port
-		return server, c
+		*servers, *clients = append(*servers, server), append(*clients, c)
 	}
-	var clients, replicas []*redis.Client
+	var clients, followers []*redis.Client
 	for i := range n {
-		server, c := node()
-		primaries, clients = append(primaries, server), append(clients, c)
+		node(&primaries, &clients)
 		do(t, clients[i], "CLUSTER", "ADDSLOTSRANGE", i*slots/n, (i+1)*slots/n-1)
 		do(t, clients[i], "CLUSTER", "SET-CONFIG-EPOCH", i+1)
 	}
 	for range n {
-		_, c := node()
-		replicas = append(replicas, c)
+		node(&replicas, &followers)
 	}
-	for _, c := range append(clients[1:], replicas...) {
+	for _, c := range append(clients[1:], followers...) {
 		host, port, _ := strings.Cut(c.Options().Addr, ":")
 		do(t, clients[0], "CLUSTER", "MEET", host, port, bus[c])
 	}
@@ -49,27 +47,27 @@ func cluster(t *testing.T) (primaries []*testenv.RedisServer) {
 				t.Fatal(err)
 			}
 			// Refused until the replica has heard of its primary.
-			if replicas[i].ClusterReplicate(t.Context(), id).Err() != nil {
+			if followers[i].ClusterReplicate(t.Context(), id).Err() != nil {
 				return false
 			}
 		}
 		return true
 	})
 	await(t, func() bool {
-		for _, c := range append(clients, replicas...) {
+		for _, c := range append(clients, followers...) {
 			info, err := c.ClusterInfo(t.Context()).Result()
 			if err != nil || !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:6") {
 				return false
 			}
 		}
-		for _, c := range replicas {
+		for _, c := range followers {
 			if info, err := c.Info(t.Context(), "replication").Result(); err != nil || !strings.Contains(info, "master_link_status:up") {
 				return false
 			}
 		}
 		return true
 	})
-	return primaries
+	return primaries, replicas
 }
 
 func await(t *testing.T, holds func() bool) {
@@ -82,7 +80,7 @@ func await(t *testing.T, holds func() bool) {
 }
 
 func TestCluster(t *testing.T) {
-	nodes := cluster(t)
+	nodes, _ := cluster(t)
 	url := "redis+cluster://" + nodes[0].Addr + "?addr=" + nodes[1].Addr
 	n := 0
 	t.Run("suite", func(t *testing.T) {

@@ -104,6 +104,7 @@ func (s *Store) pipeAs(ctx context.Context, runs []run, f following, queue func(
 	for client, group := range groups {
 		more, err := s.pipeTo(ctx, client, group, f, queue)
 		if err != nil {
+			s.relearn(ctx)
 			return nil, err
 		}
 		unknown = append(unknown, more...)

@@ -21,10 +21,12 @@ var servers testenv.Set
 
 func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
 
-func TestStore(t *testing.T) {
-	server := servers.Redis(t)
+func TestStore(t *testing.T) { locktest.Run(t, fixtures(servers.Redis(t))) }
+
+// fixtures are empty places on a server.
+func fixtures(server *testenv.RedisServer) func(testing.TB) locktest.Fixture {
 	n := 0
-	locktest.Run(t, func(t testing.TB) locktest.Fixture {
+	return func(testing.TB) locktest.Fixture {
 		n++
 		prefix := fmt.Sprintf("case[%d]*:", n)
 		return locktest.Fixture{
@@ -32,7 +34,7 @@ func TestStore(t *testing.T) {
 			Pass:   func(t testing.TB, d time.Duration) { pass(t, raw(t, server.Addr), prefix, d) },
 			Stored: func(t testing.TB) int { return len(records(t, raw(t, server.Addr), prefix)) },
 		}
-	})
+	}
 }
 
 func open(t testing.TB, o redislock.Options) *redislock.Store {

@@ -101,6 +101,14 @@ func (s *Store) byNode(ctx context.Context, runs []run, f following) (map[redis.
 	return groups, nil
 }
 
+// relearn has a cluster's client ask anew which node has which slots. It does so by
+// itself where it chooses the node, and not for minutes where byNode does.
+func (s *Store) relearn(ctx context.Context) {
+	if cluster, is := s.client.(*redis.ClusterClient); is {
+		cluster.ReloadState(ctx)
+	}
+}
+
 // waitTime is how long replicas may take: as long as the call may, but for what
 // it takes to say so.
 func waitTime(ctx context.Context) time.Duration {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -195,5 +196,13 @@ func TestOptions(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "s3cr") {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// mode lets a server write to its folder, or not.
+func mode(t *testing.T, dir string, m os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(dir, m); err != nil {
+		t.Fatal(err)
 	}
 }
