@@ -24,8 +24,8 @@ const (
 // PurgeAll removes what is past its retention in a namespace, until there is no
 // more or ctx is over, and tells of each step that did something. It leaves the
 // store to those who claim: it removes up to most records in a step, fewer where
-// that takes long, and rests after each for as long as it took. So it has half of a
-// store's time at the most, and where the store is slow, it is as well.
+// that takes long, and rests after each for three times as long as it took. So it
+// has a quarter of a store's time at the most, and where the store is slow, so is it.
 func PurgeAll(ctx context.Context, c Catalog, namespace string, most int, told func(removed int, err error)) error {
 	least := max(most>>leastSteps, 1)
 	for limit := least; ; {
@@ -44,7 +44,7 @@ func PurgeAll(ctx context.Context, c Catalog, namespace string, most int, told f
 		case took < stepTime/2:
 			limit = min(limit*2, most)
 		}
-		rest := time.NewTimer(took)
+		rest := time.NewTimer(3 * took)
 		select {
 		case <-rest.C:
 		case <-ctx.Done():
