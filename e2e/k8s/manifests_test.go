@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -168,6 +169,9 @@ func serves(t *testing.T, m *Manifests, pods *corev1.PodTemplateSpec, secret map
 		if metrics := p.get(t, "http://127.0.0.1:"+port+pods.Annotations["prometheus.io/path"]); !strings.Contains(metrics, "oncegate_") {
 			t.Errorf("no metrics where the annotations say: %.200s", metrics)
 		}
+	}
+	if metrics, want := p.get(t, "http://127.0.0.1:9180/metrics"), float64(c.Resources.Limits.Memory().Value()/10*9); !strings.Contains(metrics, fmt.Sprintf("\ngo_gc_gomemlimit_bytes %v\n", want)) {
+		t.Errorf("the collector doesn't keep to %v bytes", want)
 	}
 	sends(t, p, forwarded, results)
 	if out, err := run.exec("check", "--config", "/etc/oncegate/oncegate.yaml"); err != nil || !strings.Contains(out, ", 0 warnings") {

@@ -164,6 +164,7 @@ func (p *pod) start(t *testing.T, m *Manifests, spec *corev1.PodSpec, secret map
 		t.Fatal("the pod has no oncegate")
 	}
 	copyFile(t, static(t), filepath.Join(p.files, "usr/bin/oncegate"))
+	p.limit(t, c.Resources.Limits.Memory().Value())
 	makePlace(t, filepath.Join(p.files, "etc/hosts"))
 	hosts := filepath.Join(testenv.Dir(t), "hosts")
 	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"+p.hosts), 0o644); err != nil {
@@ -196,6 +197,18 @@ func (p *pod) start(t *testing.T, m *Manifests, spec *corev1.PodSpec, secret map
 		Ready: func() error { return p.probe(c.StartupProbe) },
 	})
 	return run
+}
+
+// limit shows a container its memory's limit, where a kubelet's shows it.
+func (p *pod) limit(t *testing.T, bytes int64) {
+	t.Helper()
+	for name, text := range map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": fmt.Sprintf("%d\n", bytes)} {
+		file := filepath.Join(p.files, name)
+		makePlace(t, filepath.Dir(file))
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // exec runs another command of oncegate's in the container.
