@@ -20,6 +20,24 @@
 // effect, ended. The file outlives the app's death. Nobody asks oncegate what
 // happened: the judge reads the ledger, and what senders were answered.
 //
+// # Networks
+//
+// As root, each gate lives in a network namespace of its own, with cables to the
+// senders, the store and the app that are pulled out in the middle (see lan): the
+// kernel keeps what was sent, and sends it again. Elsewhere wires do what is
+// nearest to that, and the log and the figures say so.
+//
+// # Clocks
+//
+// Leases and app limits are judged by the store's clock, and in one world of four
+// that is put forward and back while histories run: for a server by Debian's
+// libfaketime, for SQLite by moving the moments in its file (see [Clock]). A step
+// forward takes as much from the app limit; in these worlds the limit has as much to
+// spare, so that a step is no reason to run anything again. Under retry it leaps, in
+// half of these worlds, past all limits: then a claim may be taken from a live
+// attempt, and what is left to judge is that this is announced and counted, and that
+// what is done stays done.
+//
 // # What is judged
 //
 // See [Judge]. The rule that nobody runs an event while the app may still be

@@ -18,6 +18,12 @@ const (
 	mostAppPause = 800 * time.Millisecond
 	// mostDelay is the longest that a wire holds anything up.
 	mostDelay = 300 * time.Millisecond
+	// mostAppCut is the longest that the network to the app is cut: a request that
+	// is lost in it comes up to twice as late.
+	mostAppCut = 300 * time.Millisecond
+	// mostOff is how far the store's clock may be off. It is added to the app limit
+	// where clocks are: so much of it may be taken away.
+	mostOff = 2500 * time.Millisecond
 )
 
 // An Ending says what the app does with an attempt.

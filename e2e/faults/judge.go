@@ -35,6 +35,16 @@ type Trouble struct {
 	What     string
 	Gate     int // whose; -1: both gates'
 	From, To time.Time
+	// Harmless says that it is no reason to run anything again.
+	Harmless bool
+}
+
+// A Move is the moment in which the store's clock was put forward, or back.
+type Move struct {
+	From, To time.Time
+	By       time.Duration
+	// Leap says that it went past lease and app limit, which both end by it.
+	Leap bool
 }
 
 // A Life is that of one gate's process.
@@ -59,6 +69,7 @@ type Record struct {
 	Runs       []*Run
 	Deliveries []*Delivery
 	Troubles   []Trouble
+	Moves      []Move
 	AppDied    []time.Time
 	Lives      []*Life
 	// Exchanges is what the wires to the app have seen.
@@ -182,7 +193,7 @@ func (j *judge) order(event string) {
 		if after.Attempt <= before.Attempt {
 			j.violated(Announced, event, "a run with number %d, and then one with %d", before.Attempt, after.Attempt)
 		}
-		if end := j.end(before); end.After(after.Began) {
+		if end := j.end(before); end.After(after.Began) && !j.leapt(before.Began, after.Began) {
 			j.violated(NoOverlap, event, "attempt %d begins %v before attempt %d ends", after.Attempt, end.Sub(after.Began), before.Attempt)
 		}
 		if !j.justified(before, after) {
@@ -217,11 +228,17 @@ func (j *judge) justified(before, after *Run) bool {
 		return true
 	}
 	for _, t := range j.Troubles {
-		if (t.Gate == before.Gate || t.Gate < 0) && t.From.Before(after.Began) && t.To.After(before.Began.Add(-slack)) {
+		if !t.Harmless && (t.Gate == before.Gate || t.Gate < 0) && t.From.Before(after.Began) && t.To.After(before.Began.Add(-slack)) {
 			return true
 		}
 	}
-	return false
+	// A leap takes a claim from a live attempt. One that is done it leaves.
+	return j.leapt(before.Began.Add(-slack), before.Ended.Add(slack))
+}
+
+// leapt reports whether the store's clock leapt between two moments.
+func (j *judge) leapt(from, to time.Time) bool {
+	return slices.ContainsFunc(j.Moves, func(m Move) bool { return m.Leap && m.From.Before(to) && m.To.After(from) })
 }
 
 // replays compares what deliveries were answered from the store.

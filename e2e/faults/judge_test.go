@@ -57,6 +57,18 @@ func TestJudge(t *testing.T) {
 		"another gate was broken": {Record{
 			Policy: Retry, Runs: []*Run{one, two}, Troubles: []Trouble{{Gate: 1, From: at(90), To: at(4000)}}, Deliveries: []*Delivery{answered(two, "fresh", 5100)},
 		}, []Invariant{Justified}},
+		"the store's clock was off": {Record{
+			Policy: Retry, Runs: []*Run{one, two}, Troubles: []Trouble{{Gate: -1, From: at(90), To: at(4000), Harmless: true}},
+			Moves: []Move{{From: at(120), To: at(121), By: time.Second}}, Deliveries: []*Delivery{answered(two, "fresh", 5100)},
+		}, []Invariant{Justified}},
+		"the store's clock leapt while it ran": {Record{
+			Policy: Retry, Runs: []*Run{one, run(e, 2, 130)}, Deliveries: []*Delivery{answered(one, "fresh", 200)},
+			Moves: []Move{{From: at(120), To: at(121), By: time.Minute, Leap: true}},
+		}, nil},
+		"the store's clock leapt when it was done": {Record{
+			Policy: Retry, Runs: []*Run{one, two}, Deliveries: []*Delivery{answered(two, "fresh", 5100)},
+			Moves: []Move{{From: at(3000), To: at(3001), By: time.Minute, Leap: true}},
+		}, []Invariant{Justified}},
 		"the app's answer was late": {Record{
 			Policy: Retry, Runs: []*Run{one, two}, Deliveries: []*Delivery{answered(two, "fresh", 5100)},
 			Exchanges: []*Exchange{{Event: e, Attempt: 1, Asked: at(100), Replied: at(1500)}},
@@ -68,6 +80,10 @@ func TestJudge(t *testing.T) {
 		"two runs with one number": {Record{
 			Policy: Retry, Runs: []*Run{one, run(e, 1, 5000)}, Troubles: broken, Deliveries: []*Delivery{answered(one, "fresh", 200)},
 		}, []Invariant{Announced}},
+		"two runs at once, and the store's clock leapt too late for it": {Record{
+			Policy: Retry, Runs: []*Run{one, run(e, 2, 130)}, Troubles: broken, Deliveries: []*Delivery{answered(one, "fresh", 200)},
+			Moves: []Move{{From: at(140), To: at(141), By: time.Minute, Leap: true}},
+		}, []Invariant{NoOverlap}},
 		"two runs at once": {Record{
 			Policy: Retry, Runs: []*Run{one, run(e, 2, 130)}, Troubles: broken, Deliveries: []*Delivery{answered(one, "fresh", 200)},
 		}, []Invariant{NoOverlap}},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	_ "modernc.org/sqlite" // a file is locked by somebody else
 
@@ -20,6 +21,8 @@ type Store struct {
 	Addr   string           // of the server
 	Server *testenv.Process // nil: a file
 	url    func(addr string) string
+	clock  *testenv.Clock // the server's
+	ahead  time.Duration  // of the host's
 }
 
 // NewStore starts the server of a store by its name, one for many worlds one
@@ -31,26 +34,38 @@ func NewStore(t testing.TB, name string) *Store {
 		return &Store{Name: name}
 	case "postgres":
 		p := testenv.Postgres(t)
-		return newServer(name, p.Process, p.URL("postgres"))
+		return newServer(t, name, p.Process, p.URL("postgres"))
 	case "mariadb":
 		m := testenv.MariaDB(t)
-		return newServer(name, m.Process, m.URL(m.Database(t)))
+		return newServer(t, name, m.Process, m.URL(m.Database(t)))
 	case "redis":
 		r := testenv.Redis(t)
-		return newServer(name, r.Process, r.URL)
+		return newServer(t, name, r.Process, r.URL)
 	}
 	t.Fatalf("no store is called %q: sqlite, postgres, mariadb or redis", name)
 	return nil
 }
 
-func newServer(name string, p *testenv.Process, at string) *Store {
+func newServer(t testing.TB, name string, p *testenv.Process, at string) *Store {
 	u, err := url.Parse(at)
 	if err != nil {
 		panic(err) // testenv has made it
 	}
-	return &Store{Name: name, Addr: u.Host, Server: p, url: func(addr string) string {
+	s := &Store{Name: name, Addr: u.Host, Server: p, clock: testenv.NewClock(t), url: func(addr string) string {
 		return strings.Replace(at, u.Host, addr, 1)
 	}}
+	p.Stop(t)
+	p.Under(s.clock)
+	p.Start(t)
+	return s
+}
+
+// URL is where a gate finds the store, past all wires; file is SQLite's.
+func (s *Store) URL(file string) string {
+	if s.Server == nil {
+		return "sqlite:" + file
+	}
+	return s.url(s.Addr)
 }
 
 // lockFile keeps everybody else from writing to an SQLite file, until it is

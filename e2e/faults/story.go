@@ -42,6 +42,9 @@ func Story(r *Record, event string) string {
 		tell(t.From, "- %s", t.What)
 		tell(t.To, "- over: %s", t.What)
 	}
+	for _, m := range r.Moves {
+		tell(m.To, "- the store's clock has gone %v forward", m.By)
+	}
 	slices.SortStableFunc(lines, func(a, b line) int { return a.at.Compare(b.at) })
 	var b strings.Builder
 	for _, l := range lines {

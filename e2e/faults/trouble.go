@@ -1,10 +1,9 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"testing"
+	"slices"
 	"time"
 )
 
@@ -15,6 +14,7 @@ type step struct {
 	gate  int // whose; -1: both
 	mode  Mode
 	lasts time.Duration
+	by    time.Duration // the store's clock: ahead of what it was
 }
 
 func (s step) String() string {
@@ -24,6 +24,9 @@ func (s step) String() string {
 	}
 	if s.gate >= 0 {
 		text += fmt.Sprintf(" (gate %d)", s.gate)
+	}
+	if s.by != 0 {
+		text += fmt.Sprintf(" by %v", s.by.Round(ms))
 	}
 	return fmt.Sprintf("%s for %v", text, s.lasts.Round(ms))
 }
@@ -42,21 +45,42 @@ const (
 	fullDisk    = "the disk is full" // the journal's, and SQLite's
 	wireToStore = "the wire to the store"
 	wireToApp   = "the wire to the app"
+	cutStore    = "the network to the store is cut"
+	muteStore   = "the network loses what the store replies"
+	cutApp      = "the network to the app is cut"
+	cutGate     = "a gate is cut off from store and senders"
+	clockForth  = "the store's clock is put forward, and then back"
+	clockBack   = "the store's clock is put back, and then forward"
+	clockLeap   = "the store's clock leaps past all limits" // and stays there
 )
 
-// troubles returns what strikes in a world, one after the other.
-func troubles(chance *rand.Rand, server bool, during time.Duration) []step {
-	kinds := []string{killGate, killGate, killGates, pauseGate, pauseGate, stopGate, killApp, pauseApp, wireToApp, wireToApp, fullDisk}
-	if server {
-		kinds = append(kinds, killStore, pauseStore, pauseStore, wireToStore, wireToStore, wireToStore, wireToStore)
+// kinds are what may be broken in a world, as often as it is to come.
+func (o Options) kinds() []string {
+	kinds := []string{killGate, killGate, killGates, pauseGate, pauseGate, stopGate, killApp, pauseApp, wireToApp, wireToApp, cutApp, fullDisk}
+	if o.Store.Server != nil {
+		kinds = append(kinds, killStore, pauseStore, pauseStore, wireToStore, wireToStore, wireToStore,
+			cutStore, cutStore, cutStore, muteStore, muteStore, cutGate)
 	} else {
 		kinds = append(kinds, lockStore, lockStore, killGate, fullDisk)
 	}
+	if o.Clocks() {
+		clock := clockForth // in one world one way, so that no two of them add up
+		if o.Seed/4%2 == 1 {
+			clock = clockBack
+		}
+		kinds = slices.Concat(kinds, slices.Repeat([]string{clock}, len(kinds)/2))
+	}
+	return kinds
+}
+
+// troubles returns what strikes in a world, one after the other.
+func (o Options) troubles(chance *rand.Rand, during time.Duration) []step {
+	kinds := o.kinds()
 	var all []step
 	for left := during; left > 0; {
 		s := step{quiet: between(chance, 100*ms, 1200*ms), what: kinds[chance.IntN(len(kinds))], gate: chance.IntN(2), lasts: between(chance, 100*ms, 1500*ms)}
 		switch s.what {
-		case killGates, killApp, pauseApp, killStore, pauseStore, lockStore, fullDisk:
+		case killGates, killApp, pauseApp, killStore, pauseStore, lockStore, fullDisk, clockForth, clockBack:
 			s.gate = -1
 		}
 		switch s.what {
@@ -64,7 +88,7 @@ func troubles(chance *rand.Rand, server bool, during time.Duration) []step {
 			s.lasts = between(chance, 100*ms, mostAppPause)
 		case pauseGate:
 			if chance.IntN(3) == 0 { // past lease and app limit
-				s.lasts = lease + appLimit + between(chance, 100*ms, 1000*ms)
+				s.lasts = lease + o.appLimit() + between(chance, 100*ms, 1000*ms)
 			} else {
 				s.lasts = between(chance, 300*ms, 3000*ms)
 			}
@@ -73,16 +97,37 @@ func troubles(chance *rand.Rand, server bool, during time.Duration) []step {
 		case wireToStore:
 			s.mode = storeMode(chance)
 			s.lasts = between(chance, 300*ms, 3000*ms)
-			if chance.IntN(3) == 0 {
-				s.gate = -1
-			}
+			s.gate = oneOrBoth(chance, s.gate)
+		case cutStore, muteStore:
+			s.lasts = between(chance, 300*ms, 3500*ms)
+			s.gate = oneOrBoth(chance, s.gate)
+		case cutGate:
+			s.lasts = between(chance, 300*ms, 3500*ms)
 		case wireToApp:
 			s.mode = appMode(chance)
+		case cutApp:
+			s.lasts = between(chance, 50*ms, mostAppCut)
+		case clockForth:
+			s.by = between(chance, 300*ms, mostOff)
+		case clockBack:
+			s.by = -between(chance, 300*ms, mostOff)
 		}
 		left -= s.quiet + s.lasts
 		all = append(all, s)
 	}
+	if o.Leaps() {
+		leap := step{quiet: between(chance, 100*ms, 800*ms), what: clockLeap, gate: -1, by: lease + o.appLimit() + between(chance, 0, 5*time.Second)}
+		all = slices.Insert(all, chance.IntN(len(all)), leap)
+	}
 	return all
+}
+
+// oneOrBoth is, once in three times, both.
+func oneOrBoth(chance *rand.Rand, gate int) int {
+	if chance.IntN(3) == 0 {
+		return -1
+	}
+	return gate
 }
 
 func storeMode(chance *rand.Rand) Mode {
@@ -113,100 +158,4 @@ func appMode(chance *rand.Rand) Mode {
 		return Mode{Before: 0.3}
 	}
 	return Mode{After: 0.3}
-}
-
-// strike breaks things, step by step, and mends them. It runs on the test's own
-// goroutine.
-func (w *world) strike(t *testing.T, ctx context.Context, steps []step) {
-	for _, s := range steps {
-		if !rest(ctx, s.quiet) {
-			return
-		}
-		from := time.Now()
-		w.breaks(t, ctx, s)
-		w.record.Troubles = append(w.record.Troubles, Trouble{What: s.String(), Gate: s.gate, From: from, To: time.Now()})
-		w.struck[s.what]++
-	}
-}
-
-func (w *world) breaks(t *testing.T, ctx context.Context, s step) {
-	hit := w.gates
-	if s.gate >= 0 {
-		hit = w.gates[s.gate : s.gate+1]
-	}
-	switch s.what {
-	case killGate, killGates:
-		for _, g := range hit {
-			w.count(t, g)
-			g.Kill(t)
-		}
-		rest(ctx, s.lasts)
-		for _, g := range hit {
-			w.revive(t, g)
-		}
-	case stopGate:
-		for _, g := range hit {
-			w.count(t, g)
-			g.Stop(t)
-			rest(ctx, s.lasts/4)
-			w.revive(t, g)
-		}
-	case pauseGate:
-		for _, g := range hit {
-			g.Pause(t)
-		}
-		rest(ctx, s.lasts)
-		for _, g := range hit {
-			g.Resume(t)
-		}
-	case killApp:
-		w.app.Kill(t)
-		w.record.AppDied = append(w.record.AppDied, time.Now())
-		rest(ctx, s.lasts)
-		w.app.Start(t)
-	case pauseApp:
-		w.app.Pause(t)
-		rest(ctx, s.lasts)
-		w.app.Resume(t)
-	case killStore:
-		w.store.Server.Kill(t)
-		rest(ctx, s.lasts)
-		w.store.Server.Start(t)
-	case pauseStore:
-		w.store.Server.Pause(t)
-		rest(ctx, s.lasts)
-		w.store.Server.Resume(t)
-	case lockStore:
-		letGo, err := lockFile(ctx, w.file)
-		if err != nil {
-			t.Logf("nobody else could lock the file: %v", err) // the gates were too busy
-			return
-		}
-		rest(ctx, s.lasts)
-		if err := letGo(); err != nil {
-			t.Errorf("let go of the file: %v", err)
-		}
-	case fullDisk:
-		if !w.ownDisk {
-			return
-		}
-		makeRoom, err := w.disk.fill()
-		if err != nil {
-			t.Fatalf("fill the disk: %v", err)
-		}
-		rest(ctx, s.lasts)
-		if err := makeRoom(); err != nil {
-			t.Fatalf("make room on the disk: %v", err)
-		}
-	case wireToStore, wireToApp:
-		for _, g := range hit {
-			wire := g.toStore
-			if s.what == wireToApp {
-				wire = g.toApp
-			}
-			wire.Set(s.mode)
-			defer wire.Set(Mode{})
-		}
-		rest(ctx, s.lasts)
-	}
 }

@@ -53,10 +53,10 @@ func (m Mode) String() string {
 	return fmt.Sprintf("cuts %.0f%% before and %.0f%% after", m.Before*100, m.After*100)
 }
 
-// NewWire starts a wire to an address. It ends with the test.
-func NewWire(t testing.TB, to string, seed uint64) *Wire {
+// NewWire starts a wire on a host's address to another. It ends with the test.
+func NewWire(t testing.TB, host, to string, seed uint64) *Wire {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,9 +24,14 @@ type teller struct {
 	troubles bool
 }
 
-func newTeller(t testing.TB, ledger string, chance *rand.Rand, troubles bool) *teller {
+func newTeller(t testing.TB, host, ledger string, chance *rand.Rand, troubles bool) *teller {
 	w := &teller{ledger: ledger, chance: chance, troubles: troubles}
-	w.Server = httptest.NewServer(http.HandlerFunc(w.answer))
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Server = &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(w.answer)}}
+	w.Start()
 	t.Cleanup(w.Close)
 	return w
 }

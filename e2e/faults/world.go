@@ -34,6 +34,22 @@ type Options struct {
 // of a seed: one in four.
 func (o Options) Calm() bool { return o.Seed%4 == 3 }
 
+// Clocks reports whether the store's clock is set wrong now and then: in one
+// world of four.
+func (o Options) Clocks() bool { return o.Seed%4 == 1 }
+
+// Leaps reports whether it also leaps past all limits, once. What holds then is
+// promised for no policy but retry.
+func (o Options) Leaps() bool { return o.Clocks() && o.Policy == Retry && o.Seed/8%2 == 0 }
+
+// appLimit is what the gates are told.
+func (o Options) appLimit() time.Duration {
+	if o.Clocks() {
+		return appLimit + mostOff
+	}
+	return appLimit
+}
+
 // A gate is one of a world's two.
 type gate struct {
 	*harness.Gate
@@ -49,6 +65,8 @@ type world struct {
 	app     *testenv.Process
 	store   *Store
 	file    string // SQLite's
+	clock   Clock  // the store's
+	lan     *lan   // nil: gates are in the test's own network
 	disk    disk   // the gates'
 	ownDisk bool
 	ledger  string
@@ -96,8 +114,7 @@ func Live(t *testing.T, o Options) (*Record, *Figures) {
 		sending.Go(func() { w.sender.untilOK(trying, e, own) })
 	}
 	if !o.Calm() {
-		steps := troubles(chance, o.Store.Server != nil, spread+2*time.Second)
-		w.strike(t, ctx, steps)
+		w.strike(t, ctx, o.troubles(chance, spread+2*time.Second))
 	}
 	late := time.AfterFunc(o.Retries, endTrying)
 	defer late.Stop()
@@ -120,12 +137,19 @@ func newWorld(t *testing.T, o Options) *world {
 	}
 	w.disk, w.ownDisk = newDisk(t)
 	w.file = filepath.Join(w.disk.dir, "claims.db")
+	w.clock = Clock{Store: o.Store, File: w.file}
+	t.Cleanup(func() {
+		if err := o.Store.setClock(0); err != nil {
+			t.Errorf("the store's clock: %v", err)
+		}
+	})
+	w.lan = newNetworks(t)
 	spec := appSpec{Seed: o.Seed, Ledger: w.ledger}
 	for range 2 {
 		spec.Addrs = append(spec.Addrs, fmt.Sprintf("127.0.0.1:%d", testenv.Port(t)))
 	}
 	w.app = startApp(t, spec)
-	w.witness = newTeller(t, w.ledger, rand.New(rand.NewPCG(uint64(o.Seed), 2)), !o.Calm())
+	w.witness = newTeller(t, w.host(front, -1), w.ledger, rand.New(rand.NewPCG(uint64(o.Seed), 2)), !o.Calm())
 	for i, addr := range spec.Addrs {
 		w.gates = append(w.gates, w.newGate(t, i, addr))
 	}
@@ -136,10 +160,10 @@ func newWorld(t *testing.T, o Options) *world {
 }
 
 func (w *world) newGate(t *testing.T, number int, app string) *gate {
-	g := &gate{number: number, toApp: NewWire(t, app, uint64(w.Seed)+uint64(number))}
-	at := "sqlite:" + w.file
+	g := &gate{number: number, toApp: NewWire(t, w.host(toApp, -1), app, uint64(w.Seed)+uint64(number))}
+	at := w.store.URL(w.file)
 	if w.store.Server != nil {
-		g.toStore = NewWire(t, w.store.Addr, uint64(w.Seed)+2+uint64(number))
+		g.toStore = NewWire(t, w.host(toStore, -1), w.store.Addr, uint64(w.Seed)+2+uint64(number))
 		at = w.store.url(g.toStore.Addr)
 	}
 	route := harness.StripeRoute + "    wait: 1s\n    on_unknown: " + string(w.Policy) + "\n"
@@ -150,13 +174,25 @@ func (w *world) newGate(t *testing.T, number int, app string) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var through []string
+	if w.lan != nil {
+		through = w.lan.through(number)
+	}
 	g.Gate = w.Binary.Serve(t, harness.Config{
-		Upstream: "http://" + g.toApp.Addr, Routes: route, Env: w.Env, StateDir: state,
+		Upstream: "http://" + g.toApp.Addr, Routes: route, Env: w.Env, StateDir: state, Host: w.host(front, number), Through: through,
 		Top: fmt.Sprintf("namespace: w%d-%s\nstore: {url: %q}\nlease: %v\napp_limit: %v\nupstream_timeout: %v\nstore_timeout: 1s\ndrain_timeout: 2s\nlog_level: warn\n",
-			w.Seed, w.Policy, at, lease, appLimit, upstreamTimeout),
+			w.Seed, w.Policy, at, lease, w.appLimit(), upstreamTimeout),
 	})
 	w.lives(g)
 	return g
+}
+
+// host is a gate's address in one of the networks, and with -1 that of all else.
+func (w *world) host(network, gate int) string {
+	if w.lan == nil {
+		return "127.0.0.1"
+	}
+	return w.lan.addr(network, gate)
 }
 
 // lives notes that the gate's process is a new one.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,10 @@ type Config struct {
 	StateDir string
 	// Env is added to the environment.
 	Env []string
+	// Host is the address on which it listens. Empty means 127.0.0.1.
+	Host string
+	// Through is a command that runs it, such as nsenter into another network.
+	Through []string
 }
 
 // A Gate is a running oncegate.
@@ -116,12 +121,16 @@ func (b *Binary) Serve(t testing.TB, c Config) *Gate {
 	if c.StateDir == "" {
 		c.StateDir = testenv.Dir(t)
 	}
-	listen, health, admin := testenv.Port(t), testenv.Port(t), testenv.Port(t)
+	if c.Host == "" {
+		c.Host = "127.0.0.1"
+	}
+	own := func() string { return fmt.Sprintf("%s:%d", c.Host, testenv.Port(t)) }
+	listen, health, admin := own(), own(), own()
 	file := filepath.Join(testenv.Dir(t), "oncegate.yaml")
 	text := fmt.Sprintf(`version: 1
-listen: 127.0.0.1:%d
-health: 127.0.0.1:%d
-admin: 127.0.0.1:%d
+listen: %s
+health: %s
+admin: %s
 state_dir: %s
 upstream: %s
 %s
@@ -130,15 +139,13 @@ routes:%s`, listen, health, admin, c.StateDir, c.Upstream, c.Top, c.Routes)
 		t.Fatal(err)
 	}
 	g := &Gate{
-		URL:      fmt.Sprintf("http://127.0.0.1:%d", listen),
-		Health:   fmt.Sprintf("http://127.0.0.1:%d", health),
-		Admin:    fmt.Sprintf("http://127.0.0.1:%d", admin),
+		URL: "http://" + listen, Health: "http://" + health, Admin: "http://" + admin,
 		StateDir: c.StateDir,
 	}
-	path := b.Path(t)
+	command := append(slices.Clone(c.Through), b.Path(t), "serve", "--config", file)
 	t.Cleanup(func() { g.checkEnd(t) })
 	g.Process = testenv.Run(t, testenv.Command{
-		Name: "oncegate", Path: path, Args: []string{"serve", "--config", file},
+		Name: "oncegate", Path: command[0], Args: command[1:],
 		Dir: c.StateDir, Env: append(os.Environ(), c.Env...), Ready: g.ready,
 	})
 	return g
