@@ -33,7 +33,7 @@ type sampler struct {
 // or with the one that is given.
 func newSampler(route *config.Route, target *url.URL, id string) (*sampler, error) {
 	if route.Preset == nil || route.Preset.Sample.Method == "" {
-		return nil, fmt.Errorf("route %s has no preset with a sample: only a provider's deliveries can be sent", route.Name)
+		return nil, fmt.Errorf("route %s has no preset with a sample: --body says what to send", route.Name)
 	}
 	sample := route.Preset.Sample
 	at := *target
@@ -58,6 +58,17 @@ func newSampler(route *config.Route, target *url.URL, id string) (*sampler, erro
 	rename(s.again, from, to)
 	if s.key, err = s.keyOf(s.first); err != nil {
 		return nil, fmt.Errorf("the sample has no event key: %w", err)
+	}
+	return s, nil
+}
+
+// ownSampler sends a body of the user's own.
+func ownSampler(route *config.Route, target *url.URL, header map[string]string, body string) (*sampler, error) {
+	d := deliveryOf(route.Methods[0], target, header, body)
+	s := &sampler{route: route, signer: route.Verifier, first: d, again: d}
+	var err error
+	if s.key, err = s.keyOf(d); err != nil {
+		return nil, fmt.Errorf("the body has no event key for route %s: %w", route.Name, err)
 	}
 	return s, nil
 }
@@ -115,7 +126,7 @@ func (s *sampler) signed(n int, now time.Time) (*delivery.Delivery, error) {
 
 // whyUnsigned says why a provider's sample can't be signed.
 func whyUnsigned(p *provider.Preset) string {
-	if slices.ContainsFunc(p.Verify, keysElsewhere) {
+	if p != nil && slices.ContainsFunc(p.Verify, keysElsewhere) {
 		return p.Title + " signs with a private key that nobody else holds; a test route may trust one of yours (--make-key makes it, test_key on the route names it)"
 	}
 	return "no signing key is held: the secret is a public key, or another verifier's; --key names the private one, --make-key makes one for a test route"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/net/http/httpguts"
 	"golang.org/x/sync/errgroup"
 
 	"oncegate/internal/config"
@@ -25,7 +26,8 @@ const (
 type sendFlags struct {
 	configFlags
 	url, route, provider, event string
-	key, makeKey                string
+	key, makeKey, body          string
+	headers                     []string
 	params                      map[string]string
 	count, parallel             int
 	timeout                     time.Duration
@@ -44,6 +46,9 @@ one. Without --url it sends to the route, where this configuration listens.
 
   oncegate send --route stripe --count 20 --parallel 20
   STRIPE_WEBHOOK_SECRET=whsec_... oncegate send --provider stripe --url http://127.0.0.1:8000/stripe/webhook
+
+A route of a sender that no preset knows has no sample; --body FILE is signed and
+sent there (with any provider in place of its sample), as it is each time.
 
 With --dry-run it sends nothing and prints the first delivery as a raw request,
 which explain reads.
@@ -67,6 +72,8 @@ It ends with 0 where every delivery was answered 2xx.`,
 	cmd.Flags().IntVarP(&flags.count, "count", "n", 1, "how many deliveries of the event are sent")
 	cmd.Flags().IntVar(&flags.parallel, "parallel", 1, "how many of them at a time")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "how long one delivery waits for its answer")
+	cmd.Flags().StringVar(&flags.body, "body", "", "send what is in this `file`, or - for standard input, in place of a sample")
+	cmd.Flags().StringArrayVarP(&flags.headers, "header", "H", nil, "with --body: a `NAME: VALUE` of its own; without one, Content-Type: application/json")
 	cmd.Flags().StringVar(&flags.key, "key", "", "sign with the private key in this `file`, in PEM, where the route checks with a public one")
 	cmd.Flags().StringVar(&flags.makeKey, "make-key", "", "make a private key for a test route, write it to this new `file`, and send nothing")
 	cmd.Flags().StringToStringVar(&flags.params, "param", nil, "with --provider: what it needs beside the secret, as in `webhook_id=...`")
@@ -96,7 +103,7 @@ func (p *program) send(ctx context.Context, flags *sendFlags) error {
 	if target == nil {
 		target = &url.URL{Scheme: "http", Host: reachable(c.Listen), Path: route.Path}
 	}
-	s, err := newSampler(route, target, flags.event)
+	s, err := p.sampler(flags, route, target)
 	if err != nil {
 		return err
 	}
@@ -114,6 +121,31 @@ func (p *program) send(ctx context.Context, flags *sendFlags) error {
 		return err
 	}
 	return p.printAnswers(s.key, target, answers)
+}
+
+// sampler makes the deliveries that the flags ask for.
+func (p *program) sampler(flags *sendFlags, route *config.Route, target *url.URL) (*sampler, error) {
+	switch {
+	case flags.body == "" && len(flags.headers) > 0:
+		return nil, &usageError{errors.New("--header has no meaning without --body")}
+	case flags.body == "":
+		return newSampler(route, target, flags.event)
+	case flags.event != "":
+		return nil, &usageError{errors.New("--event has no meaning with --body, which is sent as it is")}
+	}
+	body, err := p.readFile(flags.body)
+	if err != nil {
+		return nil, fmt.Errorf("--body: %w", err)
+	}
+	header := map[string]string{"Content-Type": "application/json"}
+	for _, line := range flags.headers {
+		name, value, ok := strings.Cut(line, ":")
+		if value = strings.TrimSpace(value); !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, &usageError{errors.New("--header must be NAME: VALUE")}
+		}
+		header[http.CanonicalHeaderKey(name)] = value
+	}
+	return ownSampler(route, target, header, string(body))
 }
 
 // targetOf reads the address to send to. Credentials in it would end up in
