@@ -108,6 +108,9 @@ func (p *passage) send(ctx context.Context, d *delivery.Delivery, header http.He
 		p.hold(answer.Length)
 		rep.body, rep.rest, err = upTo(answer.Body, p.r.MaxAnswer)
 	}
+	if rep.err = err; rep.status != 0 {
+		p.out.AppAnswer, p.out.AppSize = p.evident(&rep), len(rep.body)
+	}
 	var app *forward.Error
 	rep.err, rep.sent = err, !refused && !(errors.As(err, &app) && !app.Sent())
 	return rep

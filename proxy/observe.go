@@ -52,7 +52,8 @@ func (p *passage) look(ctx context.Context, body []byte) {
 	if len(values.Keys) == 0 {
 		return // the route has tags and no key
 	}
-	p.out.Key = values.Keys[0]
+	p.out.Key, p.out.MoreKeys = values.Keys[0], values.Keys[1:]
+	p.out.Payload, p.out.Unproven = p.r.payload(p.delivery), p.r.Verifier == nil
 	p.out.Age, p.out.Duplicate = p.h.seen.note(lock.KeyOf(p.r.namespace, p.r.Scope, p.out.Key))
 }
 

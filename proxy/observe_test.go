@@ -43,6 +43,24 @@ func TestObserve(t *testing.T) {
 			}
 		}
 	})
+	t.Run("what enforcing would have claimed is evidence, and nothing else", func(t *testing.T) {
+		r := newRig(t, newApp(t), newMem(), observed(""))
+		for _, body := range []string{`{"id":"evt_1"}`, `{"id":"evt_1"}`, `{"id":"evt_2"}`, `{}`} {
+			r.expect(r.acme(body, "X-Slack-Retry-Num", "1"), 200, "observed")
+		}
+		r.expect(r.post("/hooks/acme", `{"id":"evt_3"}`, "X-Sig", "forged"), 200, "observed")
+		e := r.kept.find(t, 3)["observed"]
+		if e.Status != 200 || e.Remote != "127.0.0.1" || e.Retry != "x-slack-retry-num: 1" || e.Payload == "" || e.Attempt != 0 {
+			t.Errorf("%+v", e)
+		}
+		text := r.kept.text(t)
+		if strings.Contains(text, "evt_3") || strings.Count(text, `"Duplicate":true`) != 1 || len(r.kept.r.Refused()) != 2 {
+			t.Errorf("in evidence: %s", text)
+		}
+		if r.records() != 0 {
+			t.Error("something was claimed")
+		}
+	})
 	t.Run("as if there were no route: chunks, streams, failures, the app's absence", func(t *testing.T) {
 		r := newRig(t, newApp(t), newMem(), observed(""))
 		req := r.acme(`{"id":"evt_1"}`)

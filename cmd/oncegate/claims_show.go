@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -26,15 +25,15 @@ func (p *program) claimsShowCommand() *cobra.Command {
 		Use:   "show KEY",
 		Short: "Show the life of one event",
 		Long: `show says what is known of the event with this key: what became of it, each of its
-deliveries in the order in which they came, what operators decided, and what is
-answered. It ends with 6 where nothing is known of it. The body of the stored
-answer is part of it with --body only.`,
+deliveries in the order in which they came, what operators decided, what the app
+answered to each attempt, and what is answered. It ends with 6 where nothing is
+known of it. Bodies are part of it with --body only.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.showClaim(cmd.Context(), &flags, args[0]) },
 	}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.scope, "scope", "", "the claim's `scope`, where several routes know the key")
-	cmd.Flags().BoolVar(&flags.body, "body", false, "the body of the stored answer too")
+	cmd.Flags().BoolVar(&flags.body, "body", false, "the bodies of answers too, as far as they are kept")
 	return cmd
 }
 
@@ -69,7 +68,9 @@ func (p *program) printLife(life *operator.Life) error {
 	if c.LastSeen.After(c.FirstSeen) {
 		fmt.Fprintf(table, "  %s\tlatest delivery that changed something\n", since(c.LastSeen))
 	}
-	fmt.Fprintf(table, "  %s\t%s\n", since(c.Changed), lastChange(c))
+	if c.State != operator.Absent {
+		fmt.Fprintf(table, "  %s\t%s\n", since(c.Changed), lastChange(c))
+	}
 	for _, line := range ahead(c) {
 		fmt.Fprintf(table, "  %s\t%s\n", line[0], line[1])
 	}
@@ -90,95 +91,17 @@ func (p *program) printLife(life *operator.Life) error {
 	if err := printTimeline(p.stdout, life); err != nil {
 		return err
 	}
-	return p.printAnswer(life.Answer)
-}
-
-// printTimeline prints the deliveries and decisions, one line each.
-func printTimeline(w io.Writer, life *operator.Life) error {
-	if !life.Evidence {
-		_, err := fmt.Fprintln(w, "\n  no evidence of deliveries is kept, or it can't be read")
+	if err := printAppAnswers(p.stdout, life); err != nil {
 		return err
 	}
-	if len(life.Timeline) == 0 {
-		_, err := fmt.Fprintln(w, "\n  no delivery is in evidence yet; it is written a second behind")
-		return err
-	}
-	fmt.Fprintln(w)
-	table := tabwriter.NewWriter(w, 2, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  TIME (UTC)\tCOUNT\tRESULT\tSTATUS\tATTEMPT\tTOOK\tFROM\tMORE")
-	for i := range life.Timeline {
-		m := &life.Timeline[i]
-		at := m.At.UTC().Format("2006-01-02 15:04:05.000")
-		if m.Kind == "decision" {
-			fmt.Fprintf(table, "  %s\t\t%s\t\t\t\t\tby %s: %s\n", at, printable(m.Result), printable(m.Who), printable(m.Why))
-			continue
-		}
-		if m.Kind == "witness" {
-			fmt.Fprintf(table, "  %s\t%d\t%s\t\t\t\t\tby the witness%s\n", at, m.Count, m.Result, printable(colon(m.Detail)))
-			continue
-		}
-		took := (time.Duration(m.Total) * time.Microsecond).Round(100 * time.Microsecond)
-		fmt.Fprintf(table, "  %s\t%d\t%s\t%s\t%d\t%s\t%s\t%s\n", at, m.Count, m.Result, orDash(number(m.Status)), m.Attempt, took,
-			orDash(m.Remote), orDash(strings.Join(more(m), ", ")))
-	}
-	return table.Flush()
-}
-
-func colon(detail string) string {
-	if detail == "" {
-		return ""
-	}
-	return ": " + detail
-}
-
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-// more says what else there is to say of a delivery.
-func more(m *operator.Moment) (words []string) {
-	for _, w := range []struct {
-		holds bool
-		word  string
-	}{
-		{m.SecondRun, "possible second run"}, {m.Late, "late duplicate"}, {m.Differs, "another payload"}, {m.Stub, "answer without its body"},
-		{m.AppStatus != 0 && m.AppStatus != m.Status, fmt.Sprintf("the app answered %d", m.AppStatus)},
-		{m.Retry != "", printable(m.Retry)}, {m.Error != "", m.Error}, {m.Detail != "", printable(m.Detail)},
-	} {
-		if w.holds {
-			words = append(words, w.word)
-		}
-	}
-	return words
-}
-
-// printAnswer prints the stored answer: its status, its headers, and its body
-// where it was asked for.
-func (p *program) printAnswer(a *operator.Answer) error {
-	if a == nil {
-		return nil
-	}
-	kept := fmt.Sprintf("%d bytes", a.Size)
-	if a.Stub {
-		kept = "body too large to be kept"
-	}
-	fmt.Fprintf(p.stdout, "\n  answer %d, %s\n", a.Status, kept)
-	for _, l := range a.Header {
-		fmt.Fprintf(p.stdout, "    %s: %s\n", printable(l.Name), printable(l.Value))
-	}
-	if a.Body == nil {
-		return nil
-	}
-	_, err := fmt.Fprintf(p.stdout, "\n%s\n", a.Body)
-	return err
+	return printAnswer(p.stdout, life.Answer)
 }
 
 // verdict says in words what a claim means for the event.
 func verdict(c *operator.Claim) string {
 	switch c.State {
+	case operator.Absent:
+		return "there is no claim: it was only observed, or its claim is past retention"
 	case "alias":
 		return "another name of the event with digest " + c.Names
 	case lock.StateRunning.String():

@@ -20,10 +20,15 @@ import (
 // file of its own, so that no claim waits for it. Redis, whose memory is too dear
 // for it, leaves it to a file in the state folder: what that replica has seen.
 func evidenceOf(c *config.Config) (*sqlevidence.Store, error) {
-	o := sqlevidence.Options{NoMigrate: c.Store.Migrate == "never"}
-	switch {
-	case c.EvidenceRetention == 0:
+	if c.EvidenceRetention == 0 {
 		return nil, nil
+	}
+	ring, err := keyring(c)
+	if err != nil {
+		return nil, err
+	}
+	o := sqlevidence.Options{NoMigrate: c.Store.Migrate == "never", Ring: ring}
+	switch {
 	case c.Store.Kind == "postgres":
 		return sqlevidence.Postgres(c.Store.URL, c.Store.Schema, o)
 	case c.Store.Kind == "mysql":

@@ -165,6 +165,8 @@ func (s *service) observe() error {
 		StoreUnknown: func() int64 { return int64(s.store.Unknown()) },
 		Figures:      s.figures.last,
 		Dropped:      s.recorder.Dropped,
+
+		EvidencePurged: s.recorder.Purged,
 	})
 }
 

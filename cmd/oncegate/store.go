@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -47,19 +46,27 @@ func backendOf(s config.Store) (backend, error) {
 
 // openBackend returns the configuration's store, with what is encrypted in it.
 func openBackend(c *config.Config) (backend, error) {
+	ring, err := keyring(c)
+	if err != nil {
+		return nil, err
+	}
 	b, err := backendOf(c.Store)
-	if err != nil || len(c.EncryptionKeys) == 0 {
+	if err != nil || ring == nil {
 		return b, err
+	}
+	return atrest.Wrap(b, ring), nil
+}
+
+// keyring holds the keys that the configuration names; nil where it names none.
+func keyring(c *config.Config) (*atrest.Keyring, error) {
+	if len(c.EncryptionKeys) == 0 {
+		return nil, nil
 	}
 	keys := make([]atrest.Key, len(c.EncryptionKeys))
 	for i, k := range c.EncryptionKeys {
 		keys[i] = atrest.Key{ID: k.ID, Secret: k.Key}
 	}
-	ring, err := atrest.NewKeyring(keys)
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
-	}
-	return atrest.Wrap(b, ring), nil
+	return atrest.NewKeyring(keys)
 }
 
 // pgMode is what the configuration's word means to the driver, which knows three

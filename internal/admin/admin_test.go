@@ -77,7 +77,13 @@ func newRig(t *testing.T) *rig {
 		r.keys[text] = rec.Key
 		err := ev.Write(t.Context(), []evidence.Entry{{
 			ID: evidence.ID([]byte(fmt.Sprintf("%-16.16s", text))), Key: rec.Key, First: time.Now(), Last: time.Now(), Count: 1, Route: "stripe", Provider: "stripe",
-			Result: "fresh", Status: 200, Facts: evidence.Facts{Text: text, Attempt: 1, Remote: "192.0.2.1"},
+			Result: "fresh", Status: 200, Facts: evidence.Facts{
+				Text: text, Attempt: 1, Remote: "192.0.2.1", AppStatus: 200,
+				Answer: &evidence.Answer{Header: []evidence.Line{{Name: "Content-Type", Value: "text/plain"}}, Size: 6, Kept: 6, Body: []byte("thanks")},
+			},
+		}, {
+			ID: evidence.ID([]byte(fmt.Sprintf("seen%-12.12s", text))), Key: lock.KeyOf("shop", "stripe", "seen"), First: time.Now(), Last: time.Now(), Count: 1,
+			Route: "watched", Result: "observed", Status: 200, Facts: evidence.Facts{Text: "seen"},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -206,9 +212,9 @@ func TestOpenAPI(t *testing.T) {
 	}
 	digest := r.keys["evt_done"].Digest.String()
 	questions := map[string][]string{ // path in the file → requests
-		"/v1/claims":                  {"/v1/claims", "/v1/claims?tag=order%3Devt_done", "/v1/claims?limit=1", "/v1/claims?result=fresh", "/v1/claims?unfinished=true", "/v1/claims?state=no"},
+		"/v1/claims":                  {"/v1/claims", "/v1/claims?tag=order%3Devt_done", "/v1/claims?limit=1", "/v1/claims?result=fresh", "/v1/claims?result=observed", "/v1/claims?unfinished=true", "/v1/claims?state=no"},
 		"/v1/claims/{scope}/{digest}": {"/v1/claims/stripe/" + digest + "?body=true", "/v1/claims/other/" + digest},
-		"/v1/events":                  {"/v1/events?key=stripe:evt_unknown", "/v1/events"},
+		"/v1/events":                  {"/v1/events?key=stripe:evt_unknown", "/v1/events?key=evt_done&body=true", "/v1/events?key=seen", "/v1/events"},
 		"/v1/decisions": {
 			fmt.Sprintf(`{"verb":"done","reason":"seen in the books","claims":[{"scope":"stripe","digest":"%s","version":"%s"}]}`, r.keys["evt_unknown"].Digest, version()),
 			fmt.Sprintf(`{"verb":"done","reason":"again","claims":[{"scope":"stripe","digest":"%s","version":"%s"}]}`, r.keys["evt_unknown"].Digest, version()),

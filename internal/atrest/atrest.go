@@ -1,4 +1,5 @@
-// Package atrest encrypts what a store keeps of requests and answers.
+// Package atrest encrypts what a store keeps of requests and answers, and what
+// evidence says.
 //
 //	ring, err := atrest.NewKeyring([]atrest.Key{{ID: "k2", Secret: k2}, {ID: "k1", Secret: k1}})
 //	store := atrest.Wrap(backend, ring)
@@ -15,14 +16,15 @@
 //
 // under a key derived (HKDF-SHA256) from the named one and the salt. So each
 // blob has a key of its own, and no count of blobs wears a key out. Namespace,
-// scope, digest and column are authenticated with it: a blob that is moved to
-// another claim, or another column, can't be read.
+// scope, digest and column, and of evidence the entry's ID, are authenticated with
+// it: a blob that is moved to another claim, column or entry can't be read.
 //
 // # What is not encrypted
 //
-// Event keys and tags, which one searches by; and what was stored before there
-// was a key, which stays readable. A blob whose key is missing stays as it is,
-// and lock.Unseal says lock.ErrSealed.
+// Event keys and tags of claims, which one searches by; of evidence the columns
+// that one selects and counts by; and what was stored before there was a key,
+// which stays readable. A blob whose key is missing stays as it is, and
+// lock.Unseal says lock.ErrSealed.
 package atrest
 
 import (
@@ -77,6 +79,7 @@ const (
 	answerHeader column = 'h'
 	answerBody   column = 'b'
 	request      column = 'r'
+	facts        column = 'e'
 )
 
 // about is what is authenticated with a blob. Namespace and scope hold no NUL.
@@ -84,6 +87,17 @@ func about(k *lock.Key, c column) []byte {
 	b := append([]byte(k.Namespace), 0)
 	b = append(append(b, k.Scope...), 0, byte(c))
 	return append(b, k.Digest[:]...)
+}
+
+// SealFacts encrypts what an entry of evidence says, which package lock has
+// sealed. Key is the entry's, id its own.
+func (r *Keyring) SealFacts(blob []byte, key *lock.Key, id [16]byte) ([]byte, error) {
+	return r.seal(blob, append(about(key, facts), id[:]...))
+}
+
+// OpenFacts decrypts it. What is not encrypted, or not readable, stays as it is.
+func (r *Keyring) OpenFacts(blob []byte, key *lock.Key, id [16]byte) []byte {
+	return r.open(blob, append(about(key, facts), id[:]...))
 }
 
 // seal encrypts a blob that package lock has sealed. Others, and those that are

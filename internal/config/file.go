@@ -50,13 +50,13 @@ type topLevel struct {
 	KilledAfter *time.Duration `yaml:"killed_after" env:"KILLED_AFTER"`
 	// Processes on several hosts serve this app, as in Kubernetes: a store that is a file is refused, since each host would have its own.
 	SeveralHosts *bool `yaml:"several_hosts" env:"SEVERAL_HOSTS"`
-	// How long it is kept what was decided and answered about each delivery. It holds no bodies, but the sender's address. 0: nothing is kept.
+	// How long it is kept what was decided and answered about each delivery, with the sender's address and what the app said (see below). 0: nothing is kept.
 	EvidenceRetention *time.Duration `yaml:"evidence_retention" env:"EVIDENCE_RETENTION"`
 	// The least level that is logged: debug, info, warn or error.
 	LogLevel *string `yaml:"log_level" env:"LOG_LEVEL"`
 	// Tokens for the operators' listener beside the one in the state folder, by the name that is written beside what they decide (see below).
 	AdminTokens map[string]tokenSpec `yaml:"admin_tokens"`
-	// Keys under which stored answers and kept requests are encrypted. The first one encrypts, all of them decrypt (see below).
+	// Keys under which stored answers, kept requests and evidence are encrypted. The first one encrypts, all of them decrypt (see below).
 	EncryptionKeys []keySpec `yaml:"encryption_keys"`
 	// The routes, by name (see below). A name is at most 64 letters, digits, - and _.
 	Routes map[string]routeSpec `yaml:"routes"`

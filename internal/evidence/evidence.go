@@ -23,19 +23,25 @@
 //
 // A delivery that was refused before it had an event key could be anybody's. It
 // leaves no trace in any store: it is counted, and the last few are kept in
-// memory (Refused). Deliveries of observed routes are not kept either.
+// memory (Refused). One of an observed route is evidence where it has an event
+// key that enforcing would have taken; what nothing proves there is written at
+// most mostUnproven times a minute, for a stranger could fill the store with it.
 //
 // # What an entry holds
 //
-// No body, no header but those that say which try this is, no credential. The
+// Of the request no body, no header but those that say which try this is, no
+// credential. Of the app's answer to an attempt its status, the headers that a
+// claim keeps, and, where the route lets it be kept, the first of its body. The
 // sender's address, and an operator's name and reason, are personal data: they
-// go with the entry's retention, and with Forget.
+// go with the entry's retention, and with Forget. Where there is a key, all of
+// it but what one selects and counts by is encrypted in the store (Facts).
 package evidence
 
 import (
 	"context"
 	"time"
 
+	"oncegate/internal/telemetry"
 	"oncegate/lock"
 )
 
@@ -74,15 +80,18 @@ type Entry struct {
 	Facts
 }
 
-// Facts are what an entry says besides. All of it may be zero.
+// Facts are what an entry says besides. All of it may be zero. A store encrypts
+// them where it was given a key.
 type Facts struct {
 	Text    string `json:"key,omitempty"` // the event key
 	Attempt int    `json:"attempt,omitempty"`
 	// AppStatus is what the app answered to an attempt.
-	AppStatus int  `json:"app_status,omitempty"`
-	SecondRun bool `json:"second_run,omitempty"`
-	Differs   bool `json:"differs,omitempty"`
-	Stub      bool `json:"stub,omitempty"`
+	AppStatus int `json:"app_status,omitempty"`
+	// Answer is the rest of that answer, as far as it may be kept.
+	Answer    *Answer `json:"answer,omitempty"`
+	SecondRun bool    `json:"second_run,omitempty"`
+	Differs   bool    `json:"differs,omitempty"`
+	Stub      bool    `json:"stub,omitempty"`
 	// The longest of those that are alike, in microseconds.
 	Total    int64 `json:"total_us,omitempty"`
 	Waited   int64 `json:"waited_us,omitempty"`
@@ -99,6 +108,51 @@ type Facts struct {
 	Who   string `json:"who,omitempty"`
 	Why   string `json:"why,omitempty"`
 	State string `json:"state,omitempty"`
+	// Sealed says that these can't be read, since they are stored under a key that
+	// is not there, or damaged; all else is missing.
+	Sealed bool `json:"sealed,omitempty"`
+}
+
+// An Answer is what is kept of the app's answer to one attempt.
+type Answer struct {
+	// Header are the lines that a claim would keep.
+	Header []Line `json:"header,omitempty"`
+	// Size is how many bytes its body had; where it was too large to be kept, how
+	// many were read of it.
+	Size int `json:"size"`
+	// Kept is how many of them are kept, Body these.
+	Kept int    `json:"kept,omitempty"`
+	Body []byte `json:"body,omitempty"`
+}
+
+// A Line is one header line.
+type Line struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// answerOf is what an outcome says of the app's answer; nil where there was none.
+func answerOf(o *telemetry.Outcome) *Answer {
+	if o.AppAnswer == nil {
+		return nil
+	}
+	a := &Answer{Size: o.AppSize, Kept: len(o.AppAnswer.Body), Body: o.AppAnswer.Body}
+	for _, l := range o.AppAnswer.Header {
+		a.Header = append(a.Header, Line(l))
+	}
+	return a
+}
+
+// size is how many bytes it takes in memory.
+func (a *Answer) size() int {
+	if a == nil {
+		return 0
+	}
+	n := len(a.Body)
+	for _, l := range a.Header {
+		n += len(l.Name) + len(l.Value)
+	}
+	return n
 }
 
 // LateAfter is how long after an event's first delivery a duplicate is late: by

@@ -28,7 +28,9 @@ const (
 	writeEvery = time.Second
 	writeTime  = 10 * time.Second
 	purgeEvery = time.Minute
-	purgeMost  = 5000 // in one go
+	// What is removed in a second is as much as is written in one.
+	purgeMost  = mostWritten
+	purgeBatch = 1024
 	// An entry takes in what is alike for this long, and then another begins.
 	window = time.Minute
 	// What may be in memory, and what is written in a second.
@@ -40,6 +42,8 @@ const (
 	entryBytes = 512
 	// Items of one delivery that get an entry each.
 	mostItems = 256
+	// Entries of a minute about deliveries of which nothing shows who sent them.
+	mostUnproven = 4096
 )
 
 // A group is what deliveries that share an entry have in common.
@@ -65,6 +69,7 @@ type gathered struct {
 type Recorder struct {
 	o       Options
 	dropped atomic.Int64
+	purged  atomic.Int64 // when a purge last succeeded, in Unix nanoseconds; 0: never
 	refused refused
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -75,6 +80,9 @@ type Recorder struct {
 	// What is held.
 	entries, bytes int
 	closed         bool
+	// How many unproven entries have begun since.
+	unproven      int
+	unprovenSince time.Time
 }
 
 // NewRecorder returns a Recorder that writes until it is closed.
@@ -90,7 +98,8 @@ func NewRecorder(o Options) *Recorder {
 
 // Record takes in an outcome. It only touches memory.
 func (r *Recorder) Record(o *telemetry.Outcome) {
-	if o.Key == "" || o.Result == telemetry.ResultObserved {
+	left := r.o.Store != nil || o.Result != telemetry.ResultObserved // a trace, in evidence or in a claim
+	if o.Key == "" || !left {
 		r.refused.note(o)
 		return
 	}
@@ -158,7 +167,7 @@ func (r *Recorder) begin(g group, o *telemetry.Outcome) *gathered {
 		ID: newID(), First: o.At, Last: o.At, Kind: g.kind,
 		Route: o.Route, Provider: o.Provider, Result: string(o.Result), Status: o.Status, Duplicate: o.Duplicate, Late: g.late,
 		Facts: Facts{
-			Text: g.key, Attempt: o.Attempt, AppStatus: o.AppStatus, SecondRun: o.SecondRun, Differs: o.Differs, Stub: o.Stub,
+			Text: g.key, Attempt: o.Attempt, AppStatus: o.AppStatus, Answer: answerOf(o), SecondRun: o.SecondRun, Differs: o.Differs, Stub: o.Stub,
 			Retry: o.Retry, Error: string(o.Error), Detail: telemetry.Cut(o.Detail),
 		},
 	}}
@@ -169,7 +178,7 @@ func (r *Recorder) begin(g group, o *telemetry.Outcome) *gathered {
 	if o.Payload != (lock.Digest{}) {
 		e.Payload = o.Payload.String()
 	}
-	if r.closed || r.entries >= mostEntries || r.bytes+e.size() > mostBytes {
+	if r.closed || r.entries >= mostEntries || r.bytes+e.size() > mostBytes || o.Unproven && !r.unprovenRoom(o.At) {
 		return nil
 	}
 	if old := r.groups[g]; old != nil && !old.dirty {
@@ -178,6 +187,16 @@ func (r *Recorder) begin(g group, o *telemetry.Outcome) *gathered {
 	r.groups[g] = e
 	r.hold(e)
 	return e
+}
+
+// unprovenRoom reports whether there is room in this minute for an entry about a
+// delivery that could be anybody's, and takes it.
+func (r *Recorder) unprovenRoom(now time.Time) bool {
+	if now.Sub(r.unprovenSince) >= time.Minute {
+		r.unproven, r.unprovenSince = 0, now
+	}
+	r.unproven++
+	return r.unproven <= mostUnproven
 }
 
 func (r *Recorder) hold(e *gathered) {
@@ -196,7 +215,9 @@ func (r *Recorder) drop(e *gathered) {
 	}
 }
 
-func (e *gathered) size() int { return entryBytes + 2*len(e.Text) + len(e.Retry) + len(e.Detail) }
+func (e *gathered) size() int {
+	return entryBytes + 2*len(e.Text) + len(e.Retry) + len(e.Detail) + e.Answer.size()
+}
 
 // Decided completes the entry of an operator's decision: made now.
 func Decided(e Entry) Entry {
@@ -213,6 +234,15 @@ func newID() (id ID) {
 
 // Dropped is how many deliveries' evidence was not written, since the start.
 func (r *Recorder) Dropped() int64 { return r.dropped.Load() }
+
+// Purged is when what is past retention was last removed, or there was nothing to
+// remove; zero: not since the start.
+func (r *Recorder) Purged() time.Time {
+	if at := r.purged.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
 
 // Refused returns samples of the deliveries that were refused last, the newest
 // first.

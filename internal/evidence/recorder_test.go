@@ -27,6 +27,8 @@ type table struct {
 	lost    bool // written, and the reply lost
 	written int
 	purged  time.Time
+	old     int // rows past retention
+	kept    bool
 }
 
 var errOut = errors.New("out")
@@ -47,11 +49,23 @@ func (s *table) Write(_ context.Context, entries []evidence.Entry) error {
 	return nil
 }
 
-func (s *table) Purge(_ context.Context, _ string, before time.Time, _ int) (int, error) {
+func (s *table) Purge(_ context.Context, _ string, before time.Time, limit int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.kept {
+		return 0, errOut
+	}
 	s.purged = before
-	return 0, nil
+	n := min(limit, s.old)
+	s.old -= n
+	return n, nil
+}
+
+// left is how many rows are past retention.
+func (s *table) left() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.old
 }
 
 func (s *table) set(out, lost bool) {
@@ -231,12 +245,108 @@ func TestRecorder(t *testing.T) {
 			t.Errorf("removed what is older than %s", age)
 		}
 	})
+	bubble(t, "B59 what is past retention is removed as fast as it came", func(t *testing.T, r *evidence.Recorder, s *table) {
+		s.mu.Lock()
+		s.old = 100_000
+		s.mu.Unlock()
+		for range 60 {
+			if s.left() == 0 {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		if n := s.left(); n != 0 {
+			t.Errorf("%d are left after a minute", n)
+		}
+		if time.Since(r.Purged()) > time.Minute {
+			t.Errorf("removed last at %v", r.Purged())
+		}
+		s.mu.Lock()
+		s.kept = true
+		s.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		if age := time.Since(r.Purged()); age < 9*time.Minute {
+			t.Errorf("a purge that fails counts as one that did its work %v ago", age)
+		}
+		o := outcome("evt_1", telemetry.ResultFresh)
+		r.Record(&o)
+		time.Sleep(2 * time.Second)
+		if s.deliveries() != 1 {
+			t.Error("what can't be removed keeps what is new from being written")
+		}
+	})
+	bubble(t, "an observed delivery is evidence as any other", func(t *testing.T, r *evidence.Recorder, s *table) {
+		for range 1000 {
+			o := outcome("evt_1", telemetry.ResultObserved)
+			o.Attempt = 0
+			r.Record(&o)
+		}
+		time.Sleep(2 * time.Second)
+		if len(s.all()) != 1 || s.deliveries() != 1000 || len(r.Refused()) != 0 {
+			t.Errorf("%d rows for %d deliveries, %d samples", len(s.all()), s.deliveries(), len(r.Refused()))
+		}
+	})
+	bubble(t, "what nothing proves can't fill the store", func(t *testing.T, r *evidence.Recorder, s *table) {
+		for minute := range 2 {
+			for i := range 10_000 {
+				o := outcome(fmt.Sprint("evt_", minute, "_", i), telemetry.ResultObserved)
+				o.Unproven = true
+				r.Record(&o)
+			}
+			proven := outcome(fmt.Sprint("evt_mine", minute), telemetry.ResultFresh)
+			r.Record(&proven)
+			time.Sleep(time.Minute)
+		}
+		if n := len(s.all()); n != 2*(4096+1) {
+			t.Errorf("%d rows in two minutes", n)
+		}
+		if s.deliveries()+int(r.Dropped()) != 20_002 {
+			t.Errorf("%d written, %d dropped", s.deliveries(), r.Dropped())
+		}
+	})
+	bubble(t, "many events a second, for long, are all written", func(t *testing.T, r *evidence.Recorder, s *table) {
+		const seconds, each = 90, 2000
+		for second := range seconds {
+			for i := range each {
+				o := outcome(fmt.Sprint("evt_", second, "_", i), telemetry.ResultFresh)
+				r.Record(&o)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(2 * time.Second)
+		if s.deliveries() != seconds*each || r.Dropped() != 0 {
+			t.Errorf("%d of %d written, %d dropped", s.deliveries(), seconds*each, r.Dropped())
+		}
+	})
+	bubble(t, "what the app answered is kept with its attempt, and bounded", func(t *testing.T, r *evidence.Recorder, s *table) {
+		o := outcome("evt_1", telemetry.ResultFailed)
+		o.AppStatus, o.AppSize = 500, 9000
+		o.AppAnswer = &lock.Answer{Status: 500, Header: []lock.Line{{Name: "Content-Type", Value: "text/html"}}, Body: []byte("oops")}
+		r.Record(&o)
+		time.Sleep(2 * time.Second)
+		for _, e := range s.all() {
+			a := e.Answer
+			if a == nil || a.Size != 9000 || a.Kept != 4 || string(a.Body) != "oops" || a.Header[0].Value != "text/html" || e.AppStatus != 500 {
+				t.Errorf("%+v", a)
+			}
+		}
+		s.set(true, false)
+		for i := range 10_000 {
+			o := outcome(fmt.Sprint("evt_", i), telemetry.ResultFailed)
+			o.AppAnswer = &lock.Answer{Body: make([]byte, 4<<10)}
+			r.Record(&o)
+		}
+		if n := r.Dropped(); n < 6000 {
+			t.Errorf("%d of 10 000 dropped: too much is in memory", n)
+		}
+		s.set(false, false)
+	})
 	bubble(t, "what is refused leaves no trace but a sample", func(t *testing.T, r *evidence.Recorder, s *table) {
 		for i := range 1000 {
 			o := telemetry.Outcome{Route: "stripe", Result: telemetry.ResultUnverified, Status: 401, At: time.Now(), Detail: fmt.Sprint(i)}
 			r.Record(&o)
 		}
-		watched := outcome("evt_1", telemetry.ResultObserved)
+		watched := outcome("", telemetry.ResultObserved)
 		r.Record(&watched)
 		time.Sleep(2 * time.Second)
 		samples := r.Refused()

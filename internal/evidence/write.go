@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"oncegate/lock"
@@ -12,8 +13,9 @@ import (
 func (r *Recorder) run(ctx context.Context) {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
-	failing := false
-	var purged time.Time // the first round purges, and so makes the table
+	writing := failing{log: r.o.Log, fails: "evidence can't be written; it is gathered in memory as far as there is room", works: "evidence is written again"}
+	purging := failing{log: r.o.Log, fails: "evidence past its retention can't be removed", works: "evidence past its retention is removed again"}
+	var next time.Time // the first round purges, and so makes the table
 	for {
 		select {
 		case <-tick.C:
@@ -23,21 +25,53 @@ func (r *Recorder) run(ctx context.Context) {
 		work, cancel := context.WithTimeout(ctx, writeTime)
 		_, err := r.write(work)
 		r.sweep(time.Now())
-		if err == nil && time.Since(purged) >= purgeEvery {
-			purged = time.Now()
-			_, err = r.o.Store.Purge(work, r.o.Namespace, purged.Add(-r.o.Retention), purgeMost)
+		if ctx.Err() == nil {
+			writing.told(err, "dropped", r.Dropped())
+		}
+		if now := time.Now(); err == nil && !now.Before(next) {
+			more, err := r.purge(work, now)
+			if ctx.Err() == nil {
+				purging.told(err)
+			}
+			if !more {
+				next = now.Add(purgeEvery)
+			}
 		}
 		cancel()
-		switch {
-		case ctx.Err() != nil:
-		case err != nil && !failing:
-			failing = true
-			r.o.Log.Warn("evidence can't be written; it is gathered in memory as far as there is room", "error", err)
-		case err == nil && failing:
-			failing = false
-			r.o.Log.Info("evidence is written again", "dropped", r.Dropped())
+	}
+}
+
+// purge removes what is past retention, as far as a second's worth, and reports
+// whether there is more.
+func (r *Recorder) purge(ctx context.Context, now time.Time) (more bool, err error) {
+	for removed := 0; removed < purgeMost; {
+		n, err := r.o.Store.Purge(ctx, r.o.Namespace, now.Add(-r.o.Retention), purgeBatch)
+		if err != nil {
+			return false, err
+		}
+		r.purged.Store(time.Now().UnixNano())
+		if removed += n; n < purgeBatch {
+			return false, nil
 		}
 	}
+	return true, nil
+}
+
+// A failing says once that something fails, and once that it works again.
+type failing struct {
+	log          *slog.Logger
+	fails, works string
+	now          bool
+}
+
+func (f *failing) told(err error, more ...any) {
+	switch {
+	case err != nil && !f.now:
+		f.log.Warn(f.fails, "error", err)
+	case err == nil && f.now:
+		f.log.Info(f.works, more...)
+	}
+	f.now = err != nil
 }
 
 // write writes what has gathered, as far as a second's worth, and says how much.
@@ -102,12 +136,15 @@ func (r *Recorder) tidy(written []*gathered) {
 	}
 }
 
-// sweep lets go of what is written and takes in nothing more.
+// sweep lets go of what is written and takes in nothing more; where memory is
+// half full, of all that is written: what is alike and comes later gets another
+// row.
 func (r *Recorder) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	crowded := r.entries > mostEntries/2 || r.bytes > mostBytes/2
 	for g, e := range r.groups {
-		if !e.dirty && now.Sub(e.First) >= window {
+		if !e.dirty && (crowded || now.Sub(e.First) >= window) {
 			delete(r.groups, g)
 			r.drop(e)
 		}

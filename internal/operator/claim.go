@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"oncegate/internal/evidence"
 	"oncegate/lock"
 )
 
@@ -21,7 +22,8 @@ type Claim struct {
 	Key       string       `json:"key"`
 	Digest    lock.Digest  `json:"digest"`
 	Version   lock.Version `json:"version"`
-	// State is running, done, released, unknown, tombstone or alias.
+	// State is running, done, released, unknown, tombstone or alias; Absent where
+	// there is no claim.
 	State      string   `json:"state"`
 	Reason     string   `json:"reason,omitempty"`
 	Marks      []string `json:"marks,omitempty"`
@@ -69,6 +71,27 @@ func ClaimOf(r *lock.Record, now time.Time) Claim {
 	}
 	if r.Expires() {
 		c.KeptFor = seconds(r.Retain)
+	}
+	return c
+}
+
+// Absent is the state of a claim that is not there.
+const Absent = "absent"
+
+// absent says what evidence knows of an event that has no claim.
+func absent(key lock.Key, entries []evidence.Entry) Claim {
+	c := Claim{Namespace: key.Namespace, Scope: key.Scope, Digest: key.Digest, State: Absent}
+	for i := range entries {
+		e := &entries[i]
+		if c.FirstSeen.IsZero() || e.First.Before(c.FirstSeen) {
+			c.FirstSeen = e.First
+		}
+		if e.Last.After(c.LastSeen) {
+			c.LastSeen, c.Changed = e.Last, e.Last
+		}
+		if e.Text != "" {
+			c.Key = e.Text
+		}
 	}
 	return c
 }

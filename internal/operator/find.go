@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"oncegate/internal/evidence"
+	"oncegate/internal/telemetry"
 	"oncegate/lock"
 )
 
@@ -139,7 +140,8 @@ func (d *Desk) filters(q *Query) ([]lock.Filter, error) {
 	return filters, nil
 }
 
-// findByResult asks evidence, and reads the claims that it names.
+// findByResult asks evidence, and reads the claims that it names. An event that
+// was only observed has none, and is listed as absent.
 func (d *Desk) findByResult(ctx context.Context, q Query) (Page, error) {
 	if _, err := d.filters(&q); err != nil {
 		return Page{}, err
@@ -159,13 +161,14 @@ func (d *Desk) findByResult(ctx context.Context, q Query) (Page, error) {
 		return Page{}, err
 	}
 	page := Page{Claims: []Claim{}}
-	seen := map[lock.Key]bool{}
+	known := map[lock.Key][]evidence.Entry{}
 	var keys []lock.Key
 	for i := len(entries) - 1; i >= 0; i-- { // the newest first
-		if k := entries[i].Key; !seen[k] {
-			seen[k] = true
+		k := entries[i].Key
+		if known[k] == nil {
 			keys = append(keys, k)
 		}
+		known[k] = append(known[k], entries[i])
 	}
 	for some := range slices.Chunk(keys, 64) {
 		records, err := d.Store.Read(ctx, some)
@@ -173,9 +176,14 @@ func (d *Desk) findByResult(ctx context.Context, q Query) (Page, error) {
 			return Page{}, err
 		}
 		for i := range records {
-			r := &records[i]
-			if r.Exists() && matches(r, &q) && len(page.Claims) < q.Limit {
+			if len(page.Claims) == q.Limit {
+				return page, nil
+			}
+			if r := &records[i]; r.Exists() && matches(r, &q) {
 				page.Claims = append(page.Claims, ClaimOf(r, time.Now()))
+			}
+			if c := absent(some[i], known[some[i]]); !records[i].Exists() && observed(&c, &q) {
+				page.Claims = append(page.Claims, c)
 			}
 		}
 	}
@@ -188,6 +196,13 @@ func matches(r *lock.Record, q *Query) bool {
 		(q.Key == "" || r.Text == q.Key) && strings.Contains(r.Text, q.Part) &&
 		(q.Tag == "" || slices.Contains(r.Tags, q.Tag)) &&
 		(q.NotSeenFor == 0 || r.LastSeen > q.NotSeenFor)
+}
+
+// observed reports whether an event without a claim was asked for.
+func observed(c *Claim, q *Query) bool {
+	return q.Result == string(telemetry.ResultObserved) && q.State == "" && q.Tag == "" &&
+		(q.Key == "" || c.Key == q.Key) && strings.Contains(c.Key, q.Part) &&
+		(q.NotSeenFor == 0 || time.Since(c.LastSeen) > q.NotSeenFor)
 }
 
 // A position is where a page ended.

@@ -67,6 +67,8 @@ func TestFind(t *testing.T) {
 	err := d.Evidence.Write(t.Context(), []evidence.Entry{
 		{ID: evidence.ID{1}, Key: lock.KeyOf("shop", "stripe", "evt_old"), First: time.Now(), Last: time.Now(), Count: 3, Result: "failed"},
 		{ID: evidence.ID{2}, Key: lock.KeyOf("shop", "stripe", "evt_gone"), First: time.Now(), Last: time.Now(), Count: 1, Result: "failed"},
+		{ID: evidence.ID{3}, Key: lock.KeyOf("shop", "github", "seen"), First: time.Now(), Last: time.Now(), Count: 1, Result: "observed", Facts: evidence.Facts{Text: "seen"}},
+		{ID: evidence.ID{4}, Key: lock.KeyOf("shop", "github", "old"), First: time.Now(), Last: time.Now(), Count: 1, Result: "observed", Facts: evidence.Facts{Text: "old"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +87,8 @@ func TestFind(t *testing.T) {
 		{"by the time of others", operator.Query{SeenWithin: 10 * time.Minute}, []string{"stripe:evt_new", "stripe:evt_new2"}},
 		{"by result", operator.Query{Result: "failed"}, []string{"stripe:evt_old"}},
 		{"by result and state", operator.Query{Result: "failed", State: "done"}, nil},
+		{"observed, with a claim from before and without one", operator.Query{Result: "observed"}, []string{"github:old", "github:seen"}},
+		{"observed, by a part of the key", operator.Query{Result: "observed", Part: "se"}, []string{"github:seen"}},
 		{"unfinished: by each sender's horizon", operator.Query{Unfinished: true}, []string{"github:old"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,6 +137,54 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+func TestShow(t *testing.T) {
+	d, _, put := newDesk(t)
+	put("stripe", "evt_1", lock.StateUnknown, func(r *lock.Record) { r.Retain = 0 })
+	failed := evidence.Entry{
+		ID: evidence.ID{1}, Key: lock.KeyOf("shop", "stripe", "evt_1"), First: time.Now().Add(-time.Hour), Last: time.Now(), Count: 1, Result: "failed", Status: 500,
+		Facts: evidence.Facts{Text: "evt_1", Attempt: 1, AppStatus: 500, Answer: &evidence.Answer{Size: 9000, Kept: 4, Body: []byte("oops")}},
+	}
+	seen := failed
+	seen.ID, seen.Key, seen.Result, seen.Facts = evidence.ID{2}, lock.KeyOf("shop", "stripe", "seen"), "observed", evidence.Facts{Text: "seen", Remote: "192.0.2.9"}
+	if err := d.Evidence.Write(t.Context(), []evidence.Entry{failed, seen}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("what the app said to an attempt that failed, its body where it was asked for", func(t *testing.T) {
+		for _, body := range []bool{false, true} {
+			lives, err := d.ShowKey(t.Context(), "", "evt_1", body)
+			if err != nil || len(lives) != 1 || len(lives[0].Timeline) != 1 {
+				t.Fatalf("%+v, %v", lives, err)
+			}
+			a := lives[0].Timeline[0].Answer
+			if a == nil || a.Size != 9000 || a.Kept != 4 || (string(a.Body) == "oops") != body {
+				t.Errorf("with body %v: %+v", body, a)
+			}
+		}
+	})
+	t.Run("an event without a claim", func(t *testing.T) {
+		lives, err := d.ShowKey(t.Context(), "", "seen", false)
+		if err != nil || len(lives) != 1 {
+			t.Fatalf("%+v, %v", lives, err)
+		}
+		c := lives[0].Claim
+		if c.State != operator.Absent || c.Key != "seen" || time.Since(c.FirstSeen) < time.Hour || time.Since(c.LastSeen) > time.Minute || lives[0].Timeline[0].Remote != "192.0.2.9" {
+			t.Errorf("%+v", lives[0])
+		}
+		if life, err := d.Show(t.Context(), "stripe", c.Digest, false); err != nil || life.Claim.Key != "seen" {
+			t.Errorf("%+v, %v", life, err)
+		}
+		outcomes, err := d.Decide(t.Context(), operator.Decision{Verb: "done", Who: "alice", Reason: "r", Claims: []operator.Ref{c.Ref()}})
+		if err != nil || outcomes[0].Code != "not_found" {
+			t.Errorf("decided: %+v, %v", outcomes, err)
+		}
+	})
+	t.Run("an event that nobody knows", func(t *testing.T) {
+		if lives, err := d.ShowKey(t.Context(), "", "nobody", false); !errors.Is(err, operator.ErrNotFound) {
+			t.Errorf("%+v, %v", lives, err)
+		}
+	})
 }
 
 func TestDecide(t *testing.T) {

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +9,8 @@ import (
 	"oncegate/lock"
 )
 
-// A Life is all that is known of one event.
+// A Life is all that is known of one event. Its claim is absent where evidence
+// alone knows it: its route observes, or the claim is past its retention.
 type Life struct {
 	Claim  Claim   `json:"claim"`
 	Answer *Answer `json:"answer,omitempty"`
@@ -44,18 +44,14 @@ type Moment struct {
 // MostTimeline bounds a timeline.
 const MostTimeline = 1000
 
-// Show returns what is known of an event. Its error is ErrNotFound or the
-// store's.
+// Show returns what is known of an event, its bodies where body says so. Its error
+// is ErrNotFound or the store's.
 func (d *Desk) Show(ctx context.Context, scope string, digest lock.Digest, body bool) (*Life, error) {
-	key := lock.Key{Namespace: d.Namespace, Scope: scope, Digest: digest}
-	records, err := d.Store.Read(ctx, []lock.Key{key})
+	lives, err := d.lives(ctx, []lock.Key{{Namespace: d.Namespace, Scope: scope, Digest: digest}}, body)
 	if err != nil {
 		return nil, err
 	}
-	if !records[0].Exists() {
-		return nil, ErrNotFound
-	}
-	return d.life(ctx, &records[0], body)
+	return lives[0], nil
 }
 
 // ShowKey is Show for an event key, which each scope may know; and for
@@ -77,43 +73,55 @@ func (d *Desk) ShowKey(ctx context.Context, scope, text string, body bool) ([]*L
 	if len(keys) == 0 {
 		return nil, ErrNotFound
 	}
+	return d.lives(ctx, keys, body)
+}
+
+// lives returns what is known of the events with these keys, at least one.
+func (d *Desk) lives(ctx context.Context, keys []lock.Key, body bool) (lives []*Life, err error) {
 	records, err := d.Store.Read(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
-	records = slices.DeleteFunc(records, func(r lock.Record) bool { return !r.Exists() })
-	if len(records) == 0 {
-		return nil, ErrNotFound
-	}
-	var lives []*Life
-	for i := range records {
-		life, err := d.life(ctx, &records[i], body)
+	for i := range keys {
+		life, err := d.life(ctx, keys[i], &records[i], body)
 		if err != nil {
 			return nil, err
 		}
-		lives = append(lives, life)
+		if life.Claim.State != Absent || len(life.Timeline) > 0 {
+			lives = append(lives, life)
+		}
+	}
+	if len(lives) == 0 {
+		return nil, ErrNotFound
 	}
 	return lives, nil
 }
 
-func (d *Desk) life(ctx context.Context, r *lock.Record, body bool) (*Life, error) {
+// life puts together what claim and evidence say of an event, either of which may
+// be missing.
+func (d *Desk) life(ctx context.Context, key lock.Key, r *lock.Record, body bool) (*Life, error) {
 	answer, err := answerOf(r, body)
 	if err != nil {
 		return nil, err
 	}
-	life := &Life{Claim: ClaimOf(r, time.Now()), Answer: answer, Timeline: []Moment{}}
-	if d.Evidence == nil {
-		return life, nil
+	life := &Life{Answer: answer, Timeline: []Moment{}}
+	var entries []evidence.Entry
+	if d.Evidence != nil {
+		entries, err = d.Evidence.Find(ctx, evidence.Query{Namespace: d.Namespace, Scope: key.Scope, Digest: key.Digest, Limit: MostTimeline})
+		life.Evidence = err == nil // without it the claim still is what counts
 	}
-	entries, err := d.Evidence.Find(ctx, evidence.Query{Namespace: d.Namespace, Scope: r.Scope, Digest: r.Digest, Limit: MostTimeline})
-	life.Evidence = err == nil // without it the claim still is what counts
 	for i := range entries {
-		life.Timeline = append(life.Timeline, momentOf(&entries[i]))
+		life.Timeline = append(life.Timeline, momentOf(&entries[i], body))
+	}
+	if r.Exists() {
+		life.Claim = ClaimOf(r, time.Now())
+	} else {
+		life.Claim = absent(key, entries)
 	}
 	return life, nil
 }
 
-func momentOf(e *evidence.Entry) Moment {
+func momentOf(e *evidence.Entry, body bool) Moment {
 	m := Moment{
 		At: e.First, Last: e.Last, Count: e.Count, Kind: "delivery", Route: e.Route, Result: e.Result, Status: e.Status,
 		Duplicate: e.Duplicate, Late: e.Late, Facts: e.Facts,
@@ -125,5 +133,10 @@ func momentOf(e *evidence.Entry) Moment {
 		m.Kind = "witness"
 	}
 	m.Text = "" // the claim says it
+	if m.Answer != nil && !body {
+		bare := *m.Answer
+		bare.Body = nil
+		m.Answer = &bare
+	}
 	return m
 }

@@ -34,6 +34,11 @@ type Outcome struct {
 	// AppStatus is what the app answered to it; 0 where it was not asked, or gave
 	// no answer.
 	AppStatus int
+	// AppAnswer is what of that answer may be kept, AppSize how many bytes of its
+	// body came, or were read where it was too large to keep. Only evidence has
+	// them.
+	AppAnswer *lock.Answer
+	AppSize   int
 	// At is when the delivery arrived, Remote its sender's address (behind
 	// trusted proxies), Retry what its headers say of which try it is, Payload
 	// the digest of its body. Only evidence has them.
@@ -55,6 +60,9 @@ type Outcome struct {
 	// Repeats is how many events of a batch were done and reached the app again,
 	// beside new ones; LeftOut is how many did not, since the route splits batches.
 	Repeats, LeftOut int
+	// Unproven says that nothing shows who sent it: its route checks no signature,
+	// and only observes.
+	Unproven bool
 	// Slow says that the attempt's answer came when its sender had stopped waiting
 	// for it, so that a duplicate is to be expected.
 	Slow bool

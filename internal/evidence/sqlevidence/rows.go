@@ -3,8 +3,6 @@ package sqlevidence
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +16,9 @@ const (
 	// Rows of one INSERT: 15 values each, and SQLite and PostgreSQL take tens of
 	// thousands in one statement.
 	rowsAtOnce = 256
+	// Bytes of facts in one INSERT: MySQL takes no more than max_allowed_packet,
+	// which may be 1 MiB.
+	bytesAtOnce = 512 << 10
 )
 
 // Write implements evidence.Store.
@@ -25,22 +26,36 @@ func (s *Store) Write(ctx context.Context, entries []evidence.Entry) error {
 	if err := s.makeReady(ctx); err != nil {
 		return err
 	}
-	for some := range slices.Chunk(entries, rowsAtOnce) {
-		row := ", (" + strings.Repeat("?, ", 14) + "?)"
-		statement := "INSERT INTO @ (" + columns + ") VALUES " + strings.Repeat(row, len(some))[2:] + " " + s.dialect.replace
-		args := make([]any, 0, 15*len(some))
-		for i := range some {
-			e := &some[i]
-			facts, err := json.Marshal(&e.Facts)
-			if err != nil {
-				return fmt.Errorf("evidence: %w", err)
+	var args []any
+	size := 0
+	for i := range entries {
+		e := &entries[i]
+		facts, err := s.seal(e)
+		if err != nil {
+			return err
+		}
+		if len(args) == 15*rowsAtOnce || size > 0 && size+len(facts) > bytesAtOnce {
+			if err := s.insert(ctx, args); err != nil {
+				return err
 			}
-			args = append(args, e.ID[:], e.Key.Namespace, e.Key.Scope, e.Key.Digest[:], e.First.UnixMicro(), e.Last.UnixMicro(),
-				int64(e.Count), int64(e.Kind), e.Route, e.Provider, e.Result, int64(e.Status), number(e.Duplicate), number(e.Late), facts)
+			args, size = args[:0], 0
 		}
-		if _, err := s.db.ExecContext(ctx, s.dialect.text(statement), args...); err != nil {
-			return failed("write", err)
-		}
+		size += len(facts)
+		args = append(args, e.ID[:], e.Key.Namespace, e.Key.Scope, e.Key.Digest[:], e.First.UnixMicro(), e.Last.UnixMicro(),
+			int64(e.Count), int64(e.Kind), e.Route, e.Provider, e.Result, int64(e.Status), number(e.Duplicate), number(e.Late), facts)
+	}
+	return s.insert(ctx, args)
+}
+
+// insert writes rows, given as their values.
+func (s *Store) insert(ctx context.Context, args []any) error {
+	if len(args) == 0 {
+		return nil
+	}
+	row := ", (" + strings.Repeat("?, ", 14) + "?)"
+	statement := "INSERT INTO @ (" + columns + ") VALUES " + strings.Repeat(row, len(args)/15)[2:] + " " + s.dialect.replace
+	if _, err := s.db.ExecContext(ctx, s.dialect.text(statement), args...); err != nil {
+		return failed("write", err)
 	}
 	return nil
 }
@@ -79,7 +94,7 @@ func (s *Store) Find(ctx context.Context, q evidence.Query) (entries []evidence.
 	}
 	defer rows.Close()
 	for rows.Next() {
-		e, err := scan(rows)
+		e, err := s.scan(rows)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +107,7 @@ func (s *Store) Find(ctx context.Context, q evidence.Query) (entries []evidence.
 	return entries, nil
 }
 
-func scan(rows *sql.Rows) (e evidence.Entry, err error) {
+func (s *Store) scan(rows *sql.Rows) (e evidence.Entry, err error) {
 	var id, digest, facts []byte
 	var first, last, count int64
 	var again, late, kind int
@@ -105,9 +120,7 @@ func scan(rows *sql.Rows) (e evidence.Entry, err error) {
 	copy(e.Key.Digest[:], digest)
 	e.First, e.Last = time.UnixMicro(first).UTC(), time.UnixMicro(last).UTC()
 	e.Count, e.Kind, e.Duplicate, e.Late = int(count), evidence.Kind(kind), again != 0, late != 0
-	if err := json.Unmarshal(facts, &e.Facts); err != nil {
-		return e, fmt.Errorf("evidence: an entry can't be read: %w", err)
-	}
+	s.unseal(&e, facts)
 	return e, nil
 }
 

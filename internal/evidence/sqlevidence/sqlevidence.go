@@ -9,6 +9,10 @@
 // connections, and on SQLite a file and a sync mode, of its own: however much of
 // it there is, no claim waits for it.
 //
+// What an entry says besides what one selects and counts by is JSON in one column,
+// encrypted where there is a key. Time, counts, route, provider, result and status
+// are in clear, and a digest in the place of the event key.
+//
 // Nothing is connected to before the first call, which also makes the table.
 // Statements are not prepared, so that a pooler in transaction mode serves.
 package sqlevidence
@@ -31,6 +35,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 
+	"oncegate/internal/atrest"
 	"oncegate/internal/evidence"
 	"oncegate/lock"
 )
@@ -39,6 +44,8 @@ import (
 type Options struct {
 	// NoMigrate makes neither file nor table: Migrate then must have been called.
 	NoMigrate bool
+	// Ring encrypts what entries say. Nil: nothing is encrypted.
+	Ring *atrest.Keyring
 }
 
 // A Store keeps evidence in a table.

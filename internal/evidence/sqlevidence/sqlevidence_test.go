@@ -1,11 +1,13 @@
 package sqlevidence_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,32 +24,38 @@ var servers testenv.Set
 
 func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
 
-func TestStores(t *testing.T) {
-	kinds := map[string]func(t *testing.T) func() *sqlevidence.Store{
-		"sqlite": func(t *testing.T) func() *sqlevidence.Store {
+// An opener opens a store on one table, as one more process does.
+type opener func(o sqlevidence.Options) *sqlevidence.Store
+
+// onStores runs a test on each kind of database, with an empty one.
+func onStores(t *testing.T, test func(t *testing.T, open opener)) {
+	kinds := map[string]func(t *testing.T) opener{
+		"sqlite": func(t *testing.T) opener {
 			path := filepath.Join(t.TempDir(), "deep", "evidence.db")
-			return func() *sqlevidence.Store { return must(t)(sqlevidence.SQLite(path, sqlevidence.Options{})) }
+			return func(o sqlevidence.Options) *sqlevidence.Store { return must(t)(sqlevidence.SQLite(path, o)) }
 		},
-		"postgres": func(t *testing.T) func() *sqlevidence.Store {
+		"postgres": func(t *testing.T) opener {
 			server := servers.Postgres(t)
 			database := server.Database(t)
-			return func() *sqlevidence.Store {
-				return must(t)(sqlevidence.Postgres(server.URL(database), "", sqlevidence.Options{}))
+			return func(o sqlevidence.Options) *sqlevidence.Store {
+				return must(t)(sqlevidence.Postgres(server.URL(database), "", o))
 			}
 		},
-		"mariadb": func(t *testing.T) func() *sqlevidence.Store {
+		"mariadb": func(t *testing.T) opener {
 			server := servers.MariaDB(t)
 			database := server.Database(t)
-			return func() *sqlevidence.Store {
+			return func(o sqlevidence.Options) *sqlevidence.Store {
 				c, err := mysqllock.Connector(mysqllock.Options{URL: server.URL(database)})
-				return must(t)(sqlevidence.MySQL(c, sqlevidence.Options{}), err)
+				return must(t)(sqlevidence.MySQL(c, o), err)
 			}
 		},
 	}
 	for name, kind := range kinds {
-		t.Run(name, func(t *testing.T) { testStore(t, kind(t)) })
+		t.Run(name, func(t *testing.T) { test(t, kind(t)) })
 	}
 }
+
+func TestStores(t *testing.T) { onStores(t, testStore) }
 
 func must(t *testing.T) func(s *sqlevidence.Store, err error) *sqlevidence.Store {
 	return func(s *sqlevidence.Store, err error) *sqlevidence.Store {
@@ -68,9 +76,9 @@ func entry(n int, key string, at time.Time) evidence.Entry {
 	}
 }
 
-func testStore(t *testing.T, open func() *sqlevidence.Store) {
+func testStore(t *testing.T, open opener) {
 	ctx := t.Context()
-	s, other := open(), open() // two processes, which make the table at once
+	s, other := open(sqlevidence.Options{}), open(sqlevidence.Options{}) // two processes, which make the table at once
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	write := func(s *sqlevidence.Store, entries ...evidence.Entry) {
 		t.Helper()
@@ -96,6 +104,7 @@ func testStore(t *testing.T, open func() *sqlevidence.Store) {
 	}
 	first := entry(1, "evt_1", now.Add(-time.Hour))
 	first.Result, first.Duplicate, first.AppStatus = "fresh", false, 201
+	first.Answer = &evidence.Answer{Header: []evidence.Line{{Name: "Content-Type", Value: "text/plain"}}, Size: 3, Kept: 3, Body: []byte{0, 0xff, '\n'}}
 	again := entry(2, "evt_1", now)
 	again.Late = true
 	foreign := entry(3, "evt_1", now)
@@ -106,14 +115,14 @@ func testStore(t *testing.T, open func() *sqlevidence.Store) {
 	write(s, first, again, refused)
 	write(other, foreign)
 
-	if got, want := find(evidence.Query{Scope: "stripe", Digest: first.Key.Digest}), []evidence.Entry{first, again}; !slices.Equal(got, want) {
+	if got, want := find(evidence.Query{Scope: "stripe", Digest: first.Key.Digest}), []evidence.Entry{first, again}; !reflect.DeepEqual(got, want) {
 		t.Errorf("found\n%+v, want\n%+v", got, want)
 	}
 	t.Run("an entry is replaced, whoever writes it", func(t *testing.T) {
 		again.Count, again.Last, again.Total = 1_000_000, now.Add(time.Second), 17
 		write(other, again)
 		write(s, again)
-		if got := find(evidence.Query{Digest: again.Key.Digest, Limit: 1}); len(got) != 1 || got[0] != again {
+		if got := find(evidence.Query{Digest: again.Key.Digest, Limit: 1}); len(got) != 1 || !reflect.DeepEqual(got[0], again) {
 			t.Errorf("found %+v", got)
 		}
 	})
@@ -164,6 +173,19 @@ func testStore(t *testing.T, open func() *sqlevidence.Store) {
 		}
 		write(s, many...)
 		if got := find(evidence.Query{Limit: 2000}); len(got) != 1000 {
+			t.Errorf("%d of them", len(got))
+		}
+	})
+	t.Run("many that are large", func(t *testing.T) {
+		var large []evidence.Entry
+		for i := range 600 {
+			e := entry(5000+i, "evt_large", now)
+			e.Answer = &evidence.Answer{Size: 4096, Kept: 4096, Body: bytes.Repeat([]byte{byte(i)}, 4096)}
+			large = append(large, e)
+		}
+		write(s, large...)
+		got := find(evidence.Query{Digest: large[0].Key.Digest, Limit: 1000})
+		if len(got) != len(large) || !reflect.DeepEqual(got[0].Answer, large[0].Answer) {
 			t.Errorf("%d of them", len(got))
 		}
 	})
