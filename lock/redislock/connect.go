@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"strings"
 	"time"
@@ -17,66 +18,60 @@ var errURL = errors.New("redis: the url can't be read: it must look like redis:/
 const answerTime = 10 * time.Second
 
 // newClient reads the options. What the library says of a URL may hold the
-// password, so it is left out. All clients are told to send nothing again by
-// themselves, and to end with the call's context.
+// password, so it is left out.
 func newClient(o *Options) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(o.URL, "://")
 	scheme, kind, _ := strings.Cut(scheme, "+")
 	url := scheme + "://" + rest
 	switch kind {
 	case "":
-		return newSingle(o, url)
+		c, err := redis.ParseURL(url)
+		if err != nil {
+			return nil, errURL
+		}
+		o.setUp(common{&c.MaxRetries, &c.DialerRetries, &c.PoolSize, &c.ContextTimeoutEnabled, &c.DisableIdentity,
+			&c.ReadTimeout, &c.WriteTimeout, &c.CredentialsProviderContext, &c.TLSConfig}, c.Username)
+		return redis.NewClient(c), nil
 	case "cluster":
-		return newCluster(o, url)
+		c, err := redis.ParseClusterURL(url)
+		if err != nil {
+			return nil, errURL
+		}
+		o.setUp(common{&c.MaxRetries, &c.DialerRetries, &c.PoolSize, &c.ContextTimeoutEnabled, &c.DisableIdentity,
+			&c.ReadTimeout, &c.WriteTimeout, &c.CredentialsProviderContext, &c.TLSConfig}, c.Username)
+		return redis.NewClusterClient(c), nil
 	case "sentinel":
-		return newSentinel(o, url)
+		c, err := redis.ParseFailoverURL(url)
+		if err != nil || c.MasterName == "" {
+			return nil, errURL
+		}
+		o.setUp(common{&c.MaxRetries, &c.DialerRetries, &c.PoolSize, &c.ContextTimeoutEnabled, &c.DisableIdentity,
+			&c.ReadTimeout, &c.WriteTimeout, &c.CredentialsProviderContext, &c.TLSConfig}, c.Username)
+		return redis.NewFailoverClient(c), nil
 	}
 	return nil, errURL
 }
 
-func newSingle(o *Options, url string) (redis.UniversalClient, error) {
-	c, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, errURL
-	}
-	c.MaxRetries, c.ContextTimeoutEnabled = -1, true
-	c.ReadTimeout, c.WriteTimeout = answerTime, answerTime
-	c.PoolSize, c.DialerRetries, c.DisableIdentity = o.Pool, 1, true
-	c.CredentialsProviderContext = credentials(o, c.Username)
-	if o.TLS != nil {
-		c.TLSConfig = o.TLS
-	}
-	return redis.NewClient(c), nil
+// common are the options that the library's three clients share, in structs that
+// share nothing.
+type common struct {
+	retries, dialRetries, pool *int
+	contextTimeout, anonymous  *bool
+	readTimeout, writeTimeout  *time.Duration
+	credentials                *func(context.Context) (string, string, error)
+	tls                        **tls.Config
 }
 
-func newCluster(o *Options, url string) (redis.UniversalClient, error) {
-	c, err := redis.ParseClusterURL(url)
-	if err != nil {
-		return nil, errURL
-	}
-	c.MaxRetries, c.ContextTimeoutEnabled = -1, true
-	c.ReadTimeout, c.WriteTimeout = answerTime, answerTime
-	c.PoolSize, c.DialerRetries, c.DisableIdentity = o.Pool, 1, true
-	c.CredentialsProviderContext = credentials(o, c.Username)
+// setUp tells a client to send nothing again by itself, and to end with the call's
+// context, beside what the options say.
+func (o *Options) setUp(c common, user string) {
+	*c.retries, *c.dialRetries, *c.pool = -1, 1, o.Pool
+	*c.contextTimeout, *c.anonymous = true, true
+	*c.readTimeout, *c.writeTimeout = answerTime, answerTime
+	*c.credentials = credentials(o, user)
 	if o.TLS != nil {
-		c.TLSConfig = o.TLS
+		*c.tls = o.TLS
 	}
-	return redis.NewClusterClient(c), nil
-}
-
-func newSentinel(o *Options, url string) (redis.UniversalClient, error) {
-	c, err := redis.ParseFailoverURL(url)
-	if err != nil || c.MasterName == "" {
-		return nil, errURL
-	}
-	c.MaxRetries, c.ContextTimeoutEnabled = -1, true
-	c.ReadTimeout, c.WriteTimeout = answerTime, answerTime
-	c.PoolSize, c.DialerRetries, c.DisableIdentity = o.Pool, 1, true
-	c.CredentialsProviderContext = credentials(o, c.Username)
-	if o.TLS != nil {
-		c.TLSConfig = o.TLS
-	}
-	return redis.NewFailoverClient(c), nil
 }
 
 // credentials is nil where the URL says all.

@@ -3,6 +3,7 @@ package redislock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -25,8 +26,27 @@ func do(t *testing.T, c *redis.Client, command ...any) {
 }
 
 func TestLostReplies(t *testing.T) {
-	p := locktest.NewProxy(t, servers.Redis(t).Addr)
-	locktest.LostReplies(t, opened(t, redislock.Options{URL: "redis://" + p.Addr, Prefix: "lost:"}), p)
+	t.Run("one server", func(t *testing.T) {
+		p := locktest.NewProxy(t, servers.Redis(t).Addr)
+		locktest.LostReplies(t, opened(t, redislock.Options{URL: "redis://" + p.Addr, Prefix: "lost:"}), p)
+	})
+	t.Run("a cluster", func(t *testing.T) {
+		node := testenv.Redis(t, "cluster-enabled yes", fmt.Sprint("cluster-port ", testenv.Port(t)))
+		p := locktest.NewProxy(t, node.Addr)
+		_, port, _ := strings.Cut(p.Addr, ":")
+		admin := raw(t, node.Addr)
+		do(t, admin, "CONFIG", "SET", "cluster-announce-ip", "127.0.0.1", "cluster-announce-port", port)
+		do(t, admin, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+		await(t, func() bool { return strings.Contains(admin.ClusterInfo(t.Context()).Val(), "cluster_state:ok") })
+		locktest.LostReplies(t, opened(t, redislock.Options{URL: "redis+cluster://" + p.Addr}), p)
+	})
+	t.Run("a Sentinel set", func(t *testing.T) {
+		p := locktest.NewProxy(t, testenv.Redis(t).Addr)
+		host, port, _ := strings.Cut(p.Addr, ":")
+		at := fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
+		sentinel(t, at, host, port)
+		locktest.LostReplies(t, opened(t, redislock.Options{URL: "redis+sentinel://" + at + "/0?master_name=main"}), p)
+	})
 }
 
 func TestReadsDoNotStarveWrites(t *testing.T) {
