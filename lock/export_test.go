@@ -62,7 +62,7 @@ func someDebts(n int) []*debt {
 func Payloads() (payloads [][]byte) {
 	for i, d := range someDebts(2) {
 		d.saved = uint64(i + 1)
-		p, err := encodeDebt(d)
+		p, err := encodeDebt(d, nil)
 		if err != nil {
 			panic(err)
 		}
@@ -79,5 +79,5 @@ func Recode(payload []byte) ([]byte, error) {
 	}
 	d.appUntil = time.Time{} // moves with the clock
 	d.change.Next.RunsUntil = 0
-	return encodeDebt(d)
+	return encodeDebt(d, nil)
 }

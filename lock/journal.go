@@ -36,12 +36,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // process. It is a file of checked records that only grows, until nothing in it
 // is owed any more; then it begins anew. What it holds may be delivered twice,
 // which the versions make harmless. It contains answers of the app and, where
-// they are kept, requests: nobody but its user can read it.
+// they are kept, requests: nobody but its user can read it, and where they are
+// encrypted in the store they are here.
 //
 // It is safe for concurrent use.
 type Journal struct {
 	path string
 	most int64
+	seal func(*Record) error // nil: nothing is encrypted
 	// Found says what the files held when they were opened.
 	Found JournalFound
 
@@ -75,7 +77,11 @@ type span struct{ at, size int64 }
 // there still owe whose process has ended. Zero most means
 // [DefaultJournalBytes]. Where the file system can't lock files, one process
 // has the folder for itself.
-func OpenJournal(dir string, most int64) (*Journal, error) {
+func OpenJournal(dir string, most int64) (*Journal, error) { return OpenSealedJournal(dir, most, nil) }
+
+// OpenSealedJournal is OpenJournal for records whose blobs seal encrypts, on a copy
+// of its own. The store that is paid later must be able to read them so.
+func OpenSealedJournal(dir string, most int64, seal func(*Record) error) (*Journal, error) {
 	if most == 0 {
 		most = DefaultJournalBytes
 	}
@@ -85,7 +91,7 @@ func OpenJournal(dir string, most int64) (*Journal, error) {
 		if _, err := os.Stat(path); j != nil && errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		next, err := openJournal(path, most)
+		next, err := openJournal(path, most, seal)
 		switch {
 		case errors.Is(err, ErrJournalBusy):
 			continue
@@ -108,7 +114,7 @@ func OpenJournal(dir string, most int64) (*Journal, error) {
 }
 
 // openJournal opens, locks and reads one file.
-func openJournal(path string, most int64) (j *Journal, err error) {
+func openJournal(path string, most int64, seal func(*Record) error) (j *Journal, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open settle journal: %w", err)
@@ -124,7 +130,7 @@ func openJournal(path string, most int64) (j *Journal, err error) {
 	if err := file.Chmod(0o600); err != nil {
 		return nil, fmt.Errorf("settle journal: %w", err)
 	}
-	j = &Journal{path: path, most: most, file: file, live: map[uint64]span{}, writing: map[uint64]bool{}}
+	j = &Journal{path: path, most: most, seal: seal, file: file, live: map[uint64]span{}, writing: map[uint64]bool{}}
 	data, err := io.ReadAll(file)
 	if err != nil {
 		return nil, fmt.Errorf("read settle journal: %w", err)

@@ -32,11 +32,16 @@ type savedDebt struct {
 	Lease       time.Duration `json:",omitempty"`
 }
 
-func encodeDebt(d *debt) ([]byte, error) {
-	s := savedDebt{Token: d.token, Undo: d.undo, Retention: d.retention}
+// encodeDebt returns the payload of a debt, with its blobs encrypted where seal is
+// not nil.
+func encodeDebt(d *debt, seal func(*Record) error) ([]byte, error) {
+	s := savedDebt{Token: d.token, Retention: d.retention}
 	if d.undo == nil {
 		due := d.due()
 		s.Change = &due
+	} else {
+		undo := *d.undo
+		s.Undo = &undo
 	}
 	if d.held != nil && d.lease > 0 {
 		held := *d.held
@@ -45,11 +50,32 @@ func encodeDebt(d *debt) ([]byte, error) {
 			held.Request, s.HeldRequest = nil, true
 		}
 	}
+	err := s.seal(seal)
+	if err != nil {
+		return nil, fmt.Errorf("settle journal: %w", err)
+	}
 	text, err := json.Marshal(&s)
 	if err != nil {
 		return nil, fmt.Errorf("settle journal: %w", err)
 	}
 	return append(binary.AppendUvarint([]byte{payloadDebt}, d.saved), text...), nil
+}
+
+// seal encrypts the blobs.
+func (s *savedDebt) seal(seal func(*Record) error) error {
+	if seal == nil {
+		return nil
+	}
+	var errs []error
+	for _, c := range []*Change{s.Change, s.Undo} {
+		if c != nil {
+			errs = append(errs, seal(&c.Next))
+		}
+	}
+	if s.Held != nil {
+		errs = append(errs, seal(s.Held))
+	}
+	return errors.Join(errs...)
 }
 
 func decodeDebt(payload []byte) (*debt, error) {

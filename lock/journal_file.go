@@ -27,7 +27,7 @@ func (j *Journal) entries(debts []*debt) []entry {
 		j.writing[d.saved] = false
 		j.mu.Unlock()
 		all[i].number = d.saved
-		all[i].payload, all[i].err = encodeDebt(d)
+		all[i].payload, all[i].err = encodeDebt(d, j.seal)
 	}
 	return all
 }

@@ -12,7 +12,7 @@ import (
 // had, traffic passes all the same: what is owed is then kept in memory only,
 // and that is said.
 func (s *service) openJournal(c *config.Config) {
-	journal, err := journalIn(c.StateDir)
+	journal, err := journalFor(c)
 	if err != nil {
 		s.log.Error("there is no settle journal: what the store does not take in time is lost if this process ends before it does; put state_dir right and start anew",
 			"state_dir", c.StateDir, "error", err)
@@ -31,11 +31,18 @@ func (s *service) openJournal(c *config.Config) {
 	}
 }
 
-func journalIn(dir string) (*lock.Journal, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func journalFor(c *config.Config) (*lock.Journal, error) {
+	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	return lock.OpenJournal(dir, 0)
+	ring, err := keyring(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case ring == nil:
+		return lock.OpenJournal(c.StateDir, 0)
+	}
+	return lock.OpenSealedJournal(c.StateDir, 0, ring.SealRecord)
 }
 
 // closeJournal closes it, if there is one.

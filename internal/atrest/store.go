@@ -29,12 +29,8 @@ func Wrap(b Backend, ring *Keyring) *Store { return &Store{b, ring} }
 func (s *Store) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, error) {
 	sealed := slices.Clone(batch)
 	for i := range sealed {
-		r := &sealed[i].Next
-		for c, blob := range blobs(r) {
-			var err error
-			if *blob, err = s.ring.seal(*blob, about(&r.Key, c)); err != nil {
-				return nil, err
-			}
+		if err := s.ring.SealRecord(&sealed[i].Next); err != nil {
+			return nil, err
 		}
 	}
 	results, err := s.Backend.Apply(ctx, sealed)
@@ -70,6 +66,16 @@ func (s *Store) Watch(ctx context.Context, rested func(lock.Digest)) error {
 	}
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+// SealRecord encrypts the blobs of a record, but for those that are encrypted.
+func (r *Keyring) SealRecord(record *lock.Record) (err error) {
+	for c, blob := range blobs(record) {
+		if *blob, err = r.seal(*blob, about(&record.Key, c)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Store) open(r *lock.Record) {
