@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"oncegate/internal/testenv"
 )
@@ -135,6 +136,19 @@ func (c *cluster) try(t *testing.T, dir, commands string) (string, error) {
 	return string(out), err
 }
 
+// await repeats a command until it succeeds.
+func (c *cluster) await(t *testing.T, command string) {
+	t.Helper()
+	var out string
+	var err error
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if out, err = c.try(t, "", command); err == nil {
+			return
+		}
+	}
+	t.Fatalf("after a minute: %s\n%s%v", command, out, err)
+}
+
 // namespace makes one that takes pods of Pod Security's strictest level alone, and
 // makes it the one that kubectl means.
 func (c *cluster) namespace(t *testing.T, name string) {
@@ -142,7 +156,7 @@ func (c *cluster) namespace(t *testing.T, name string) {
 	c.kubectl(t, "", fmt.Sprintf("kubectl create namespace %[1]s && kubectl label namespace %[1]s pod-security.kubernetes.io/enforce=restricted pod-security.kubernetes.io/warn=restricted && "+
 		"kubectl config set-context --current --namespace=%[1]s", name))
 	// A controller makes it, and without it there are no pods.
-	c.kubectl(t, "", "until kubectl get serviceaccount default >/dev/null 2>&1; do sleep 0.2; done")
+	c.await(t, "kubectl get serviceaccount default")
 }
 
 // clean fails the test where kubectl's output warns of something.

@@ -32,7 +32,7 @@ func TestExamples(t *testing.T) {
 			c.namespace(t, strings.ReplaceAll(example.folder, "/", "-"))
 			c.take(t, examples+example.folder)
 			if example.folder == "job" {
-				c.kubectl(t, "", "until [[ $(kubectl get job catch-up -o jsonpath={.status.ready}) == 1 ]]; do sleep 0.2; done")
+				c.await(t, "[[ $(kubectl get job catch-up -o jsonpath={.status.ready}) == 1 ]]")
 			} else {
 				c.kubectl(t, "", "kubectl rollout status --timeout=2m "+example.workload)
 			}
@@ -63,7 +63,8 @@ func (c *cluster) monitors(t *testing.T) {
 		t.Fatalf("go list -m %s: %v", module, err)
 	}
 	file := filepath.Join(strings.TrimSpace(string(dir)), "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml")
-	c.kubectl(t, "", "kubectl apply --server-side -f "+file+" && kubectl wait --for=condition=Established crd/podmonitors.monitoring.coreos.com")
+	c.kubectl(t, "", "kubectl apply --server-side -f "+file)
+	c.await(t, "kubectl get podmonitors")
 }
 
 // A shop that is unlike the examples is taken with what the page says for such a
