@@ -70,7 +70,7 @@ type policy struct {
 	Mode *string `yaml:"mode" env:"MODE"`
 	// A delivery without a usable event key: refuse, or forward it unclaimed.
 	OnMissingKey *string `yaml:"on_missing_key" env:"ON_MISSING_KEY"`
-	// A delivery with the key of an earlier one, and another body: replay the stored answer, refuse, or run (the body's digest becomes part of the event key). The default is refuse where the key lies outside the signature.
+	// A delivery with the key of an earlier one, and another body: replay the stored answer, refuse, or run (the body's digest becomes part of the event key). The default is the preset's, which knows whether its provider changes the body; else refuse where the key lies outside the signature.
 	OnMismatch *string `yaml:"on_mismatch" env:"ON_MISMATCH"`
 	// The store is out of reach: refuse, or forward unclaimed. The default is forward where the sender never retries.
 	OnStoreOutage *string `yaml:"on_store_outage" env:"ON_STORE_OUTAGE"`
