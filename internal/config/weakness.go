@@ -10,7 +10,7 @@ import (
 var weaknesses = map[string][]string{
 	"":         {"retention"}, // of any
 	"sqlite":   {"filesystem"},
-	"postgres": {"fsync", "full_page_writes", "isolation", "read_only", "synchronous_commit", "unlogged"},
+	"postgres": {"fsync", "full_page_writes", "isolation", "read_only", "row_security", "subscription", "synchronous_commit", "unlogged"},
 	"mysql":    {"binlog", "doublewrite", "engine", "flush", "read_only"},
 	"redis":    {"eviction", "fsync", "persistence", "read_only"},
 }

@@ -67,6 +67,18 @@ func unprepared(err error) bool {
 	return false
 }
 
+// untold reports whether the server does not know, or does not let us know, what was
+// asked of its catalog.
+func untold(err error) bool {
+	switch stateOf(err) {
+	case "0A000", // feature_not_supported
+		"42501",                            // insufficient_privilege
+		"42P01", "42703", "42704", "42883": // undefined table, column, object, function
+		return true
+	}
+	return false
+}
+
 // raced reports whether somebody else made the same thing at the same time.
 func raced(err error) bool {
 	switch stateOf(err) {
