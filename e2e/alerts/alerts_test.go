@@ -29,7 +29,7 @@ const root = "../.."
 // An expression and where it stands.
 type expression struct{ where, text string }
 
-func rules(t *testing.T) *rulefmt.RuleGroups {
+func alertRules(t *testing.T) *rulefmt.RuleGroups {
 	t.Helper()
 	groups, errs := rulefmt.ParseFile(filepath.Join(root, "deploy/prometheus/oncegate.rules.yml"), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	for _, err := range errs {
@@ -43,7 +43,7 @@ func rules(t *testing.T) *rulefmt.RuleGroups {
 
 func expressions(t *testing.T) (all []expression) {
 	t.Helper()
-	for _, g := range rules(t).Groups {
+	for _, g := range alertRules(t).Groups {
 		for _, r := range g.Rules {
 			all = append(all, expression{"alert " + r.Alert, r.Expr})
 		}
@@ -139,7 +139,7 @@ func TestRunbook(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^## (Oncegate\w+)$`).FindAllStringSubmatch(string(text), -1) {
 		sections[m[1]] = true
 	}
-	for _, g := range rules(t).Groups {
+	for _, g := range alertRules(t).Groups {
 		for _, r := range g.Rules {
 			if !sections[r.Alert] {
 				t.Errorf("%s has no section in docs/runbook.md", r.Alert)
