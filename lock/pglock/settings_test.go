@@ -97,7 +97,7 @@ func TestIsolation(t *testing.T) {
 	for _, level := range []string{"repeatable read", "serializable"} {
 		t.Run(level, func(t *testing.T) {
 			s, _ := as(t, p, "default_transaction_isolation = '"+level+"'")
-			for round := range 20 {
+			for round := range 5 {
 				var wg sync.WaitGroup
 				var mu sync.Mutex // guards applied
 				applied := 0
@@ -160,9 +160,9 @@ func TestTimeouts(t *testing.T) {
 		}
 	})
 	t.Run("B56 57P05 idle_session_timeout", func(t *testing.T) {
-		s, database := as(t, p, "idle_session_timeout = '50ms'")
+		s, database := as(t, p, "idle_session_timeout = '500ms'")
 		c := session(t, p.URL(database))
-		for i := range 3 {
+		for i := range 2 {
 			mustApply(t, s, []lock.Change{change(fmt.Sprint(i))})
 			for n := 1; n > 0; time.Sleep(10 * time.Millisecond) {
 				err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE usename = $1", database).Scan(&n)
