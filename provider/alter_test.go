@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"mime/multipart"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -222,7 +221,6 @@ func (b *bench) twice(t *testing.T, d *delivery.Delivery, l leaf) *delivery.Deli
 	c.Header = d.Header.Clone()
 	switch {
 	case l.Header != "":
-		c.Header = http.Header(c.Header)
 		c.Header.Add(l.Header, "other")
 	case l.Form != "" && l.JSON != "":
 		fields := parseFields(t, &c)
