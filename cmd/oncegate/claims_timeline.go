@@ -14,7 +14,7 @@ import (
 // printTimeline prints the deliveries and decisions, one line each.
 func printTimeline(w io.Writer, life *operator.Life) error {
 	if !life.Evidence {
-		_, err := fmt.Fprintln(w, "\n  no evidence of deliveries is kept, or it can't be read")
+		_, err := fmt.Fprintf(w, "\n  %s\n", noEvidence(life.EvidenceError))
 		return err
 	}
 	if len(life.Timeline) == 0 {
@@ -40,6 +40,14 @@ func printTimeline(w io.Writer, life *operator.Life) error {
 			orDash(m.Remote), orDash(strings.Join(more(m), ", ")))
 	}
 	return table.Flush()
+}
+
+// noEvidence says why nothing is known of deliveries.
+func noEvidence(err string) string {
+	if err == "" {
+		return "no evidence of deliveries is kept (evidence_retention: 0), or none was yet"
+	}
+	return "evidence of deliveries can't be read: " + printable(err)
 }
 
 // sealed is said of what is in evidence and can't be read.

@@ -21,8 +21,15 @@ import (
 	"oncegate/internal/testenv"
 )
 
+var servers testenv.Set
+
+// A suite is this package's tests, and the servers that they share.
+type suite struct{ m *testing.M }
+
+func (s suite) Run() int { return servers.Run(s.m) }
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"oncegate": main})
+	testscript.Main(suite{m}, map[string]func(){"oncegate": main})
 }
 
 // TestScripts runs the scripts in testdata/script, each in a folder of its own,

@@ -62,6 +62,13 @@ func serveProcess(t *testing.T, app, more string) *served {
 	s.url = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
 	s.health = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
 	writeFile(t, s.file, s.text(app, more))
+	s.start(t)
+	return s
+}
+
+// start starts it by its file, and waits until it is ready.
+func (s *served) start(t *testing.T) {
+	t.Helper()
 	s.cmd = exec.Command(binary(t), "serve", "--config", s.file)
 	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.errs
 	if err := s.cmd.Start(); err != nil {
@@ -77,7 +84,6 @@ func serveProcess(t *testing.T, app, more string) *served {
 	if err := awaitReady(s.health); err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 func (s *served) text(app, more string) string {

@@ -55,7 +55,7 @@ written a second behind.`,
 
 func printStats(w io.Writer, s *operator.Stats) error {
 	if !s.Evidence {
-		fmt.Fprintln(w, "no evidence is kept (evidence_retention: 0), so deliveries can't be counted")
+		fmt.Fprintln(w, noEvidence(s.EvidenceError))
 	} else {
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "ROUTE\tPROVIDER\tDELIVERIES\tFIRST\tDUPLICATES\tLATE\tDUPLICATE RATIO")

@@ -253,3 +253,32 @@ func TestDecide(t *testing.T) {
 		}
 	}
 }
+
+// A blind store of evidence can't be read.
+type blind struct{ evidence.Store }
+
+var errBlind = errors.New("the file is damaged")
+
+func (blind) Find(context.Context, evidence.Query) ([]evidence.Entry, error) { return nil, errBlind }
+func (blind) Figures(context.Context, string, time.Time) ([]evidence.Figure, error) {
+	return nil, errBlind
+}
+
+func TestWithoutEvidence(t *testing.T) {
+	d, _, put := newDesk(t)
+	put("stripe", "evt_1", lock.StateDone)
+	for why, kept := range map[string]evidence.Store{"": nil, errBlind.Error(): blind{}} {
+		d.Evidence = kept
+		s, err := d.Stats(t.Context(), 0)
+		if err != nil || s.Evidence || s.EvidenceError != why || s.Claims["stripe"]["done"] != 1 {
+			t.Errorf("stats %+v, %v", s, err)
+		}
+		lives, err := d.ShowKey(t.Context(), "", "evt_1", false)
+		if err != nil || lives[0].Evidence || lives[0].EvidenceError != why || lives[0].Claim.State != "done" {
+			t.Errorf("%+v, %v", lives, err)
+		}
+		if _, err := d.ShowKey(t.Context(), "", "evt_2", false); !errors.Is(err, operator.ErrNotFound) {
+			t.Errorf("of an event that nobody knows: %v", err)
+		}
+	}
+}

@@ -20,6 +20,8 @@ type Life struct {
 	// Evidence is false where none is kept, or none could be read: then the
 	// timeline says nothing.
 	Evidence bool `json:"evidence"`
+	// EvidenceError says why it could not be read; empty where none is kept.
+	EvidenceError string `json:"evidence_error,omitempty"`
 }
 
 // A Moment is one delivery in an event's life, several that are alike, or what
@@ -108,7 +110,9 @@ func (d *Desk) life(ctx context.Context, key lock.Key, r *lock.Record, body bool
 	var entries []evidence.Entry
 	if d.Evidence != nil {
 		entries, err = d.Evidence.Find(ctx, evidence.Query{Namespace: d.Namespace, Scope: key.Scope, Digest: key.Digest, Limit: MostTimeline})
-		life.Evidence = err == nil // without it the claim still is what counts
+		if life.Evidence = err == nil; err != nil { // without it the claim still is what counts
+			life.EvidenceError = err.Error()
+		}
 	}
 	for i := range entries {
 		life.Timeline = append(life.Timeline, momentOf(&entries[i], body))

@@ -13,9 +13,11 @@ type Stats struct {
 	// where it was not said.
 	Since  *time.Time    `json:"since,omitempty"`
 	Routes []RouteFigure `json:"routes"`
-	// Evidence is false where none is kept; then there are no routes.
-	Evidence bool                      `json:"evidence"`
-	Claims   map[string]map[string]int `json:"claims"` // scope → state → how many
+	// Evidence is false where none is kept, or it could not be read, as
+	// EvidenceError says; then there are no routes.
+	Evidence      bool                      `json:"evidence"`
+	EvidenceError string                    `json:"evidence_error,omitempty"`
+	Claims        map[string]map[string]int `json:"claims"` // scope → state → how many
 }
 
 // A RouteFigure counts the deliveries of a route that had an event key. Those of
@@ -59,7 +61,8 @@ func (d *Desk) Stats(ctx context.Context, within time.Duration) (*Stats, error) 
 	}
 	figures, err := d.Evidence.Figures(ctx, d.Namespace, since)
 	if err != nil {
-		return nil, err
+		s.EvidenceError = err.Error()
+		return s, nil // the claims can be counted all the same
 	}
 	s.Evidence = true
 	for _, f := range figures { // ordered by route and provider
