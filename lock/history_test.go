@@ -45,7 +45,7 @@ func TestHistories(t *testing.T) {
 
 // worldCounts say whether the histories were worth running.
 type worldCounts struct {
-	Runs, Effects, SecondRuns, Broken, Kills, Freezes, Faults, Late, Held, Fenced, Owed, Lapsed, Replays, Swept, Asked int
+	Runs, Effects, SecondRuns, Broken, Kills, Freezes, Faults, Late, Held, Fenced, Owed, Lapsed, Replays, Swept, Asked, Moved, Leapt int
 }
 
 func (c *worldCounts) add(o *worldCounts) {
@@ -64,12 +64,15 @@ func (c *worldCounts) add(o *worldCounts) {
 	c.Replays += o.Replays
 	c.Swept += o.Swept
 	c.Asked += o.Asked
+	c.Moved += o.Moved
+	c.Leapt += o.Leapt
 }
 
 func (c *worldCounts) check(t *testing.T) {
 	for name, n := range map[string]int{
 		"second runs": c.SecondRuns, "broken attempts": c.Broken, "kills": c.Kills, "freezes": c.Freezes, "faults": c.Faults,
 		"late answers": c.Late, "held": c.Held, "fenced": c.Fenced, "owed": c.Owed, "lapsed": c.Lapsed, "replays": c.Replays, "swept": c.Swept, "asked witnesses": c.Asked,
+		"wrong clocks": c.Moved, "leaps of the clock": c.Leapt,
 	} {
 		if n == 0 {
 			t.Errorf("no history had any %s", name)
@@ -86,7 +89,10 @@ type world struct {
 	start time.Time
 
 	policy *lock.Policy
-	wait   time.Duration
+	// off is how far the store's clock may be off. The app keeps a limit that is
+	// as much shorter.
+	off  time.Duration
+	wait time.Duration
 	// journals says that what is owed outlives a process.
 	journals bool
 
@@ -96,6 +102,7 @@ type world struct {
 	procs  []*proc
 	named  int
 	events map[string]*ledger
+	leapt  time.Time // when the store's clock last leapt past all limits
 	counts worldCounts
 	all    sync.WaitGroup
 	log    []string
@@ -103,6 +110,7 @@ type world struct {
 
 // A ledger is what the app knows of one event, and what senders were told.
 type ledger struct {
+	held    time.Time // the last run's claim: since then, or later
 	until   time.Time // the app is working on it until then
 	runs    int
 	effects int
@@ -129,6 +137,10 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w.wait = w.upTo(8 * time.Second)
 	w.journals = w.chance(30)
+	if w.chance(40) {
+		w.off = w.upTo(5 * time.Second)
+		w.policy.AppLimit += w.off
+	}
 	return w
 }
 
@@ -182,6 +194,9 @@ func (w *world) live() {
 	}
 	for i := range w.procs {
 		breakers.Go(func() { w.breaker(i) })
+	}
+	if w.off > 0 {
+		breakers.Go(w.clock)
 	}
 	breakers.Wait()
 	w.mu.Lock()
@@ -319,7 +334,7 @@ func (w *world) run(p *proc, id string, a *lock.Attempt) bool {
 // connection. It has an effect or not, and takes its time, also when the
 // connection breaks.
 func (w *world) app(id, body string, a *lock.Attempt) (lock.Ending, bool) {
-	takes := w.upTo(w.policy.AppLimit)
+	takes := w.upTo(w.policy.AppLimit - w.off)
 	kind := w.pick(10)
 	effect := kind < 4 || w.chance(50)
 	breaks := w.trouble(30)
@@ -327,9 +342,10 @@ func (w *world) app(id, body string, a *lock.Attempt) (lock.Ending, bool) {
 	w.mu.Lock()
 	l := w.events[id]
 	now := time.Now()
-	if l.until.After(now) {
+	if l.until.After(now) && !w.leapt.After(l.held) {
 		w.t.Errorf("%s runs twice at a time, %v too early", body, l.until.Sub(now))
 	}
+	l.held = now.Add(-w.policy.Lease)
 	if l.effects > l.spoken {
 		if !a.SecondRun() {
 			w.t.Errorf("%s is a second run after an effect, and not announced", body)
@@ -442,6 +458,29 @@ func (w *world) breaker(i int) {
 			w.mu.Unlock()
 		default:
 			p.outage(w.upTo(8 * time.Second))
+		}
+	}
+}
+
+// clock puts the store's clock forward and back, within what the app limit has to
+// spare; under retry it also leaps, once, past all limits, and stays there.
+func (w *world) clock() {
+	ahead := time.Duration(0)
+	for range 6 {
+		time.Sleep(w.upTo(6 * time.Second))
+		next := w.upTo(w.off)
+		w.store.Advance(next - ahead)
+		ahead = next
+		w.count(&w.counts.Moved)
+		w.note("the store's clock is %v ahead", ahead)
+		if w.policy.OnUnknown == lock.RetryUnknown && w.chance(8) {
+			w.mu.Lock()
+			w.leapt = time.Now()
+			w.counts.Leapt++
+			w.mu.Unlock()
+			w.store.Advance(w.policy.Lease + w.policy.AppLimit + w.upTo(time.Minute))
+			w.note("the store's clock leaps")
+			return
 		}
 	}
 }

@@ -193,7 +193,7 @@ func (j *judge) order(event string) {
 		if after.Attempt <= before.Attempt {
 			j.violated(Announced, event, "a run with number %d, and then one with %d", before.Attempt, after.Attempt)
 		}
-		if end := j.end(before); end.After(after.Began) && !j.leapt(before.Began, after.Began) {
+		if end := j.end(before); end.After(after.Began) && !j.leapt(before.Began.Add(-lease), after.Began) {
 			j.violated(NoOverlap, event, "attempt %d begins %v before attempt %d ends", after.Attempt, end.Sub(after.Began), before.Attempt)
 		}
 		if !j.justified(before, after) {
@@ -232,8 +232,9 @@ func (j *judge) justified(before, after *Run) bool {
 			return true
 		}
 	}
-	// A leap takes a claim from a live attempt. One that is done it leaves.
-	return j.leapt(before.Began.Add(-slack), before.Ended.Add(slack))
+	// A leap takes a claim from a live attempt, which may have it for a lease before
+	// it runs. One that is done it leaves.
+	return j.leapt(before.Began.Add(-lease-slack), before.Ended.Add(slack))
 }
 
 // leapt reports whether the store's clock leapt between two moments.
