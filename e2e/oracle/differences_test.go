@@ -128,6 +128,7 @@ var nodeDifferences = map[string][]difference{
 
 var tokenDifferences = map[string][]difference{
 	"google-pubsub": {spareBits("Authorization")},
+	"netlify":       {spareBits("X-Webhook-Signature")},
 	"plaid":         {spareBits("Plaid-Verification")},
 }
 
