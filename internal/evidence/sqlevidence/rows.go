@@ -162,15 +162,19 @@ func (s *Store) Forget(ctx context.Context, key lock.Key) error {
 	return nil
 }
 
-// Purge implements evidence.Store.
+// Purge implements evidence.Store. It looks without locking anything, and then
+// removes what it found by its IDs: a DELETE that looks for itself locks what it
+// passes, and writes would wait for it.
 func (s *Store) Purge(ctx context.Context, namespace string, before time.Time, limit int) (int, error) {
 	if err := s.makeReady(ctx); err != nil {
 		return 0, err
 	}
-	// One level more, since MariaDB takes no LIMIT in such a subquery.
-	done, err := s.db.ExecContext(ctx, s.dialect.text(`DELETE FROM @ WHERE id IN
-		(SELECT id FROM (SELECT id FROM @ WHERE namespace = ? AND last_at < ? ORDER BY last_at LIMIT ?) AS old)`),
-		namespace, before.UnixMicro(), int64(limit))
+	ids, err := s.over(ctx, namespace, before, limit)
+	if err != nil || len(ids) == 0 {
+		return 0, err
+	}
+	done, err := s.db.ExecContext(ctx, s.dialect.text("DELETE FROM @ WHERE id IN ("+strings.Repeat("?, ", len(ids)-1)+"?) AND last_at < ?"),
+		append(ids, before.UnixMicro())...)
 	if err != nil {
 		return 0, failed("purge", err)
 	}
@@ -179,4 +183,25 @@ func (s *Store) Purge(ctx context.Context, namespace string, before time.Time, l
 		return 0, failed("purge", err)
 	}
 	return int(n), nil
+}
+
+// over returns the IDs of up to limit entries whose last delivery came before.
+func (s *Store) over(ctx context.Context, namespace string, before time.Time, limit int) (ids []any, err error) {
+	rows, err := s.db.QueryContext(ctx, s.dialect.text("SELECT id FROM @ WHERE namespace = ? AND last_at < ? ORDER BY last_at LIMIT ?"),
+		namespace, before.UnixMicro(), int64(limit))
+	if err != nil {
+		return nil, failed("purge", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id []byte
+		if err := rows.Scan(&id); err != nil {
+			return nil, failed("purge", err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, failed("purge", err)
+	}
+	return ids, nil
 }
