@@ -11,7 +11,7 @@ var weaknesses = map[string][]string{
 	"":         {"retention"}, // of any
 	"sqlite":   {"filesystem"},
 	"postgres": {"fsync", "full_page_writes", "isolation", "read_only", "row_security", "subscription", "synchronous_commit", "unlogged"},
-	"mysql":    {"binlog", "doublewrite", "engine", "flush", "read_only"},
+	"mysql":    {"binlog", "doublewrite", "engine", "flush", "packet", "read_only"},
 	"redis":    {"eviction", "fsync", "persistence", "read_only"},
 }
 

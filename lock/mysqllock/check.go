@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"oncegate/lock"
@@ -21,15 +22,19 @@ var needs = []struct {
 	{"sync_binlog", "binlog", "1", "a replica that takes over may lack the last commits; set it to 1"},
 }
 
+// leastPacket is room for the largest request that is kept by default, and an answer,
+// both of which are twice as long where each of their bytes must be escaped.
+const leastPacket = 16 << 20
+
 // Check implements lock.Checker. Its names are flush, doublewrite, read_only,
-// binlog and engine.
+// binlog, packet and engine.
 func (s *Store) Check(ctx context.Context) ([]lock.Weakness, error) {
 	settings := map[string]string{}
 	var engine string
 	err := s.read(ctx, "check", func() error {
 		q := &query{}
 		q.add(`SHOW GLOBAL VARIABLES WHERE variable_name IN
-			('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'read_only', 'log_bin', 'sync_binlog')`)
+			('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'read_only', 'log_bin', 'sync_binlog', 'max_allowed_packet')`)
 		if err := s.query(ctx, q, func(rows *sql.Rows) error {
 			var name, value string
 			err := rows.Scan(&name, &value)
@@ -59,6 +64,12 @@ func (s *Store) Check(ctx context.Context) ([]lock.Weakness, error) {
 		case !strings.Contains(" "+n.sound+" ", " "+value+" "):
 			found = append(found, lock.Weakness{Name: n.weakness, Detail: fmt.Sprintf("%s is %s: %s", n.setting, value, n.advice)})
 		}
+	}
+	if n, err := strconv.Atoi(settings["max_allowed_packet"]); err != nil {
+		found = append(found, lock.Weakness{Name: "packet", Unknown: true, Detail: "the server does not tell max_allowed_packet"})
+	} else if n < leastPacket {
+		found = append(found, lock.Weakness{Name: "packet", Detail: fmt.Sprintf(
+			"max_allowed_packet is %d bytes: the ending of an event with a large answer or request can't be written; set it to %d or more", n, leastPacket)})
 	}
 	if !strings.EqualFold(engine, "InnoDB") {
 		found = append(found, lock.Weakness{Name: "engine", Detail: "the table's engine is " + engine +

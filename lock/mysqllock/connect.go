@@ -38,9 +38,13 @@ func newConnector(o *Options) (driver.Connector, error) {
 	if config.Params == nil {
 		config.Params = map[string]string{}
 	}
-	// What does not fit is refused, not cut.
+	// What does not fit is refused, not cut; each statement and each commit ends what
+	// it ends; and no answer leaves rows out. An administrator may have set other
+	// defaults, for other programs.
 	config.Params["sql_mode"] = "'STRICT_ALL_TABLES'"
 	config.Params["autocommit"] = "1"
+	config.Params["completion_type"] = "'NO_CHAIN'"
+	config.Params["sql_select_limit"] = "18446744073709551615"
 	if o.Password != nil {
 		if err := config.Apply(mysql.BeforeConnect(passwordFrom(o.Password))); err != nil {
 			return nil, fmt.Errorf("mysql: %w", err)

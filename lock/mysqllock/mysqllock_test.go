@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"oncegate/internal/testenv"
 	"oncegate/lock/locktest"
 	"oncegate/lock/mysqllock"
@@ -17,11 +19,22 @@ var servers testenv.Set
 
 func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
 
-// The suite must pass whichever way the connection counts affected rows.
+// hostile is what an administrator may have set for other programs.
+var hostile = []string{
+	"--sql-mode=ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH", "--transaction-isolation=SERIALIZABLE",
+	"--character-set-server=latin1", "--collation-server=latin1_german1_ci", "--default-time-zone=+13:00", "--autocommit=0",
+	"--completion-type=CHAIN", "--init-connect=SET sql_select_limit = 1, autocommit = 0", "--lower-case-table-names=1",
+	"--innodb-lock-wait-timeout=1", "--innodb-rollback-on-timeout",
+}
+
+// The suite must pass whichever way the connection counts affected rows, and whatever
+// an administrator has made the default.
 func TestStore(t *testing.T) {
-	for _, parameters := range []string{"", "?clientFoundRows=true"} {
+	for parameters, server := range map[string]*testenv.MariaDBServer{
+		"": servers.MariaDB(t), "?clientFoundRows=true": servers.MariaDB(t),
+		"?collation=utf8mb4_unicode_ci&loc=Asia%2FTokyo&parseTime=true": testenv.MariaDB(t, hostile...),
+	} {
 		t.Run("parameters "+parameters, func(t *testing.T) {
-			server := servers.MariaDB(t)
 			database := server.Database(t)
 			if err := opened(t, mysqllock.Options{URL: server.URL(database)}).Migrate(t.Context()); err != nil {
 				t.Fatal(err)
@@ -52,7 +65,15 @@ func open(t testing.TB, o mysqllock.Options) *mysqllock.Store {
 // raw opens a database without the store.
 func raw(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("mysql", dsn)
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Params == nil {
+		config.Params = map[string]string{}
+	}
+	config.Params["autocommit"] = "1"
+	db, err := sql.Open("mysql", config.FormatDSN())
 	if err != nil {
 		t.Fatal(err)
 	}
