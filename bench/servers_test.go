@@ -88,6 +88,18 @@ func start(t *testing.T, as string, env ...string) string {
 
 // oncegate starts the built command on a store and returns its address.
 func oncegate(t *testing.T, binary, app, store string) string {
+	return serveGate(t, binary, app, store, "").addr
+}
+
+// A gate is a running oncegate.
+type gate struct {
+	*testenv.Process
+	addr, health string
+	config, dir  string // its file, and its state folder
+}
+
+// serveGate starts the built command on a store, with more top-level lines.
+func serveGate(t *testing.T, binary, app, store, more string) *gate {
 	dir := t.TempDir()
 	at := fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
 	health := fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
@@ -102,13 +114,14 @@ upstream: http://%s
 namespace: bench
 log_level: warn
 store: %s
+%s
 routes:
   stripe: {path: /stripe/webhook, provider: stripe, secrets: %s}
-`, at, health, admin, dir, app, store, secret)
+`, at, health, admin, dir, app, store, more, secret)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Run(t, testenv.Command{
+	process := testenv.Run(t, testenv.Command{
 		Name: "oncegate", Path: binary, Args: []string{"serve", "--config", config}, Env: os.Environ(),
 		Ready: func() error {
 			resp, err := http.Get("http://" + health + "/readyz")
@@ -122,7 +135,7 @@ routes:
 			return nil
 		},
 	})
-	return at
+	return &gate{Process: process, addr: at, health: health, config: config, dir: dir}
 }
 
 // build builds the command.
