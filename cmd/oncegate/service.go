@@ -7,11 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/net/netutil"
 
 	"oncegate/internal/admin"
 	"oncegate/internal/config"
@@ -207,9 +206,14 @@ func (s *service) listenAndServe() {
 		Protocols:                    new(http.Protocols),
 	}
 	s.public.Protocols.SetHTTP1(true)
-	limited := netutil.LimitListener(s.publicListener, maxConnections())
+	connections, fits := fitting(maxConnections(), debug.SetMemoryLimit(-1), s.current.Load().MaxInHandBytes)
+	if !fits {
+		s.log.Warn("the memory's limit leaves no room beside what may be in hand; make max_in_hand_bytes smaller, or the limit larger")
+	}
+	crowd := newCrowd(s.publicListener, connections)
+	s.public.ConnState = crowd.changed
 	s.serving.Go(func() {
-		if err := s.public.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.public.Serve(crowd); !errors.Is(err, http.ErrServerClosed) {
 			s.broken <- fmt.Errorf("public listener: %w", err)
 		}
 	})

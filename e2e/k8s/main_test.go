@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // asked for.
 var builtOnce = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "oncegate")
-	cmd := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/oncegate")
+	cmd := exec.Command("go", "build", "-tags", "grpcnotrace,nethttpomithttp2", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/oncegate")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./cmd/oncegate: %w\n%s", err, out)

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+func TestFitting(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		memory, inHand int64
+		want           int
+		fits           bool
+	}{
+		{math.MaxInt64, 64 * mib, 10000, true},
+		{4096 * mib, 64 * mib, 10000, true},
+		{230 * mib, 64 * mib, (230 - 96 - 32) * mib / connectionRoom, true},
+		{128 * mib, 64 * mib, 64, false},
+		{16 * mib, 64 * mib, 64, false},
+	} {
+		if n, fits := fitting(10000, c.memory, c.inHand); n != c.want || fits != c.fits {
+			t.Errorf("%d MiB, %d MiB in hand: %d, %v", c.memory/mib, c.inHand/mib, n, fits)
+		}
+	}
+}
+
+// A visitor is a connection to the server under test.
+type visitor struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+func visit(t *testing.T, l net.Listener) *visitor {
+	t.Helper()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return &visitor{conn, bufio.NewReader(conn)}
+}
+
+func (v *visitor) ask(path string) {
+	fmt.Fprintf(v, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path)
+}
+
+func (v *visitor) answered(t *testing.T) {
+	t.Helper()
+	response, err := http.ReadResponse(v.answers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// closed wants the server to have closed the connection.
+func (v *visitor) closed(t *testing.T) {
+	t.Helper()
+	if _, err := v.answers.ReadByte(); err != io.EOF {
+		t.Errorf("the connection is not closed: %v", err)
+	}
+}
+
+// serveCrowd serves two connections at a time. /slow is answered when it is let.
+func serveCrowd(t *testing.T) (l *crowd, let chan struct{}) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, let = newCrowd(inner, 2), make(chan struct{})
+	server := &http.Server{ConnState: l.changed, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			<-let
+		}
+	})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Close()
+		<-served
+	})
+	return l, let
+}
+
+func TestCrowd(t *testing.T) {
+	t.Run("the longest idle makes room", func(t *testing.T) {
+		l, _ := serveCrowd(t)
+		var all []*visitor
+		for range 5 {
+			v := visit(t, l)
+			v.ask("/")
+			v.answered(t)
+			all = append(all, v)
+		}
+		for _, v := range all[:3] {
+			v.closed(t)
+		}
+		for _, v := range all[3:] {
+			v.ask("/")
+			v.answered(t)
+		}
+	})
+	t.Run("who works is left alone, and who comes waits", func(t *testing.T) {
+		l, let := serveCrowd(t)
+		busy := []*visitor{visit(t, l), visit(t, l)}
+		for _, v := range busy {
+			v.ask("/slow")
+		}
+		late := visit(t, l)
+		late.ask("/")
+		if err := late.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := late.answers.Peek(1); err == nil {
+			t.Error("a third connection was served beside two")
+		}
+		if err := late.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		late.answers.Reset(late)
+		close(let)
+		for _, v := range busy {
+			v.answered(t)
+		}
+		late.answered(t)
+	})
+	t.Run("closing ends who waits", func(t *testing.T) {
+		l, let := serveCrowd(t)
+		busy := []*visitor{visit(t, l), visit(t, l)}
+		for _, v := range busy {
+			v.ask("/slow")
+		}
+		late := visit(t, l)
+		late.ask("/")
+		for len(l.places) < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		late.answers.Peek(1) //nolint:errcheck // closed or reset, but over
+		close(let)
+		for _, v := range busy {
+			v.answered(t)
+		}
+	})
+}
