@@ -25,7 +25,7 @@ var hooks = map[string]string{"Laravel": "/hooks/paid", "a queued job": "/hooks/
 func newLastInch(t *testing.T, db harness.Database, concat, onUnknown string) *lastInch {
 	t.Helper()
 	l := &lastInch{shop: harness.NewShop(t, harness.ShopOptions{Database: db, Overlay: "lastinch"})}
-	l.wire = faults.NewWire(t, l.shop.Addr, 1)
+	l.wire = faults.NewWire(t, "127.0.0.1", l.shop.Addr, 1)
 	routes := ""
 	for name, path := range map[string]string{"paid": hooks["Laravel"], "queued": hooks["a queued job"], "pdo": hooks["plain PDO"]} {
 		routes += fmt.Sprintf(`
