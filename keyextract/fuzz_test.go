@@ -55,6 +55,7 @@ func FuzzExtract(f *testing.F) {
 	f.Add("/", "application/x-www-form-urlencoded", "", "", []byte(`payload={"id":1}&id=2&a[b]=3`))
 	f.Add("/", "multipart/form-data; boundary=X", "", "", []byte("--X\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n1\r\n--X--\r\n"))
 	f.Add("/", "text/xml", "deflate", "", []byte(`<a xmlns:x="u"><x:id>1</x:id></a>`))
+	f.Add("/", "text/xml", "", "", []byte("<a>\n <b>\n  <id>1</id>\n </b>\n</a>"))
 	f.Add("/", "", "", "", []byte(`[{"id":1},{"\u0069d":"x"}]`))
 	f.Add("/", "application/x-www-form-urlencoded", "utf-8, br", "", []byte("\x0b\x02\x80id=1\x03"))
 	rules := everything(f)

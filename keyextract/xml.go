@@ -5,7 +5,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"strings"
 )
 
 // Bounds of an XML body. The nesting is libxml's own, which PHP uses.
@@ -32,7 +31,7 @@ func parseXML(body []byte) ([]element, *Error) {
 	}
 	dec := xml.NewDecoder(bytes.NewReader(body))
 	var elements []element
-	var texts []strings.Builder // of the open elements
+	var texts [][]byte // of the open elements
 	open := []int{}
 	for {
 		tok, err := dec.Token()
@@ -56,14 +55,14 @@ func parseXML(body []byte) ([]element, *Error) {
 				return nil, malformed("XML with a second root element")
 			}
 			open = append(open, len(elements))
-			texts = append(texts, strings.Builder{})
+			texts = append(texts, nil)
 			elements = append(elements, element{name: tok.Name.Local, parent: parent})
 		case xml.EndElement:
-			elements[open[depth-1]].text = texts[depth-1].String()
+			elements[open[depth-1]].text = string(texts[depth-1])
 			open, texts = open[:depth-1], texts[:depth-1]
 		case xml.CharData:
 			if depth > 0 {
-				texts[depth-1].Write(tok)
+				texts[depth-1] = append(texts[depth-1], tok...)
 			} else if len(bytes.TrimSpace(tok)) > 0 {
 				return nil, malformed("text outside the XML root element")
 			}
