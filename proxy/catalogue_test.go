@@ -27,23 +27,23 @@ func catalogueRoutes(t *testing.T) (text string, names []string) {
 			continue
 		}
 		names = append(names, p.Name)
-		for _, path := range []string{p.Name, p.Name + "-failing"} {
-			text += fmt.Sprintf("  %s:\n    path: /%s\n    provider: %s\n", path, path, p.Name)
-			if secret, err := verify.Generate(p.Verify); err == nil {
-				text += fmt.Sprintf("    secrets: %q\n", secret)
-			} else if key, err := verify.NewTestKey(p.Verify); err == nil {
-				text += fmt.Sprintf("    test_key: %q\n", key)
-			}
-			if p.CallerRequired {
-				text += "    caller: {header: Authorization}\n"
-			}
-			params := ""
-			for name, param := range p.Params {
-				params += fmt.Sprintf("      %s: %q\n", name, param.Example)
-			}
-			if params != "" {
-				text += "    params:\n" + params
-			}
+		rest := fmt.Sprintf("    provider: %s\n", p.Name)
+		if secret, err := verify.Generate(p.Verify); err == nil {
+			rest += fmt.Sprintf("    secrets: %q\n", secret)
+		} else if key, err := verify.NewTestKey(p.Verify); err == nil {
+			rest += fmt.Sprintf("    test_key: %q\n", key)
+		}
+		if p.CallerRequired {
+			rest += "    caller: {header: Authorization}\n"
+		}
+		if len(p.Params) > 0 {
+			rest += "    params:\n"
+		}
+		for name, param := range p.Params {
+			rest += fmt.Sprintf("      %s: %q\n", name, param.Example)
+		}
+		for _, route := range []string{p.Name, p.Name + "-failing"} {
+			text += fmt.Sprintf("  %s:\n    path: /%s\n%s", route, route, rest)
 		}
 	}
 	return text, names
