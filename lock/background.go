@@ -69,6 +69,7 @@ type Background struct {
 
 	lastFigures time.Time
 	hadDuty     bool
+	more        bool // the last purge was not done when its time was over
 	surveyor    surveyor
 }
 
@@ -103,8 +104,11 @@ func (b *Background) Close() {
 
 func (b *Background) run(ctx context.Context) {
 	for {
-		b.once(ctx)
-		timer := time.NewTimer(scattered(b.o.Lease / 3))
+		pause := scattered(b.o.Lease / 3)
+		if b.once(ctx) {
+			pause = 0
+		}
+		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -120,8 +124,8 @@ func (b *Background) run(ctx context.Context) {
 }
 
 // once does a round, if the duty is this replica's. It ends well before the
-// duty's lease.
-func (b *Background) once(ctx context.Context) {
+// duty's lease, and reports whether there is more to purge.
+func (b *Background) once(ctx context.Context) (more bool) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.Lease/2)
 	defer cancel()
 	has, err := b.duty.claim(ctx)
@@ -133,23 +137,31 @@ func (b *Background) once(ctx context.Context) {
 		b.o.Figures(nil)
 	}
 	b.hadDuty = has
-	if !has {
-		return
+	if b.more = false; !has {
+		return false
 	}
 	for _, work := range []func(context.Context) error{b.sweep, b.askWitnesses, b.purge, b.figures} {
 		if err := work(ctx); err != nil && ctx.Err() == nil {
 			b.failed(err)
 		}
 	}
+	return b.more
 }
 
 func (b *Background) failed(err error) { b.g.observe(Event{Kind: EventBackgroundErr, Err: err}) }
 
-// purge removes what is past retention, while there is time.
+// purge removes what is past retention, and leaves half of the round for the rest of
+// the work.
 func (b *Background) purge(ctx context.Context) error {
-	return PurgeAll(ctx, b.catalog, b.o.Namespace, b.o.PurgeBatch, func(n int, err error) {
+	part, cancel := context.WithTimeout(ctx, b.o.Lease/4)
+	defer cancel()
+	err := PurgeAll(part, b.catalog, b.o.Namespace, b.o.PurgeBatch, func(n int, err error) {
 		b.g.observe(Event{Kind: EventPurged, N: n, Err: err})
 	})
+	if b.more = part.Err() != nil; b.more {
+		return ctx.Err()
+	}
+	return err
 }
 
 // figures takes the figures, where it is time. What is open is looked at each

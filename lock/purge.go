@@ -16,16 +16,16 @@ const (
 	// stepTime is how long a step of a purge should take: those who claim beside
 	// it may have to wait for it.
 	stepTime = 5 * time.Millisecond
-	// leastSteps is how many times a step may shrink by half. A commit alone may
-	// take longer than stepTime.
-	leastSteps = 4
+	// leastSteps is how many times a step may shrink by half: where the commit alone
+	// takes longer than stepTime, fewer records would not help.
+	leastSteps = 2
 )
 
 // PurgeAll removes what is past its retention in a namespace, until there is no
 // more or ctx is over, and tells of each step that did something. It leaves the
 // store to those who claim: it removes up to most records in a step, fewer where
-// that takes long, and rests after each for three times as long as it took. So it
-// has a quarter of a store's time at the most, and where the store is slow, so is it.
+// that takes long, and rests after each for twice as long as it took. So it has a
+// third of a store's time at the most, and where the store is slow, so is it.
 func PurgeAll(ctx context.Context, c Catalog, namespace string, most int, told func(removed int, err error)) error {
 	least := max(most>>leastSteps, 1)
 	for limit := least; ; {
@@ -44,7 +44,7 @@ func PurgeAll(ctx context.Context, c Catalog, namespace string, most int, told f
 		case took < stepTime/2:
 			limit = min(limit*2, most)
 		}
-		rest := time.NewTimer(3 * took)
+		rest := time.NewTimer(2 * took)
 		select {
 		case <-rest.C:
 		case <-ctx.Done():

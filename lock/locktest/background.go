@@ -67,7 +67,7 @@ func Background(t *testing.T, f BackgroundFixture) {
 	beside := claims(t, at.s, "beside", 0, func() bool {
 		if time.Since(looked) > 500*time.Millisecond {
 			looked = time.Now()
-			if left() == 0 || time.Since(started) > time.Minute {
+			if left() == 0 || time.Since(started) > 3*time.Minute {
 				return true
 			}
 		}

@@ -75,8 +75,8 @@ func TestGalera(t *testing.T) {
 	})
 	t.Run("B56 1047 a node that has lost its cluster", func(t *testing.T) {
 		s := opened(t, mysqllock.Options{URL: url(0)})
-		e := change("e")
-		mustApply(t, s, e)
+		e := locktest.Begin("e")
+		locktest.MustApply(t, s, e)
 		nodes[1].Kill(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -87,11 +87,11 @@ func TestGalera(t *testing.T) {
 		if !errors.Is(err, lock.ErrUnavailable) || ctx.Err() != nil {
 			t.Fatalf("read: %v", err)
 		}
-		if _, err := s.Apply(ctx, []lock.Change{change("new")}); !errors.Is(err, lock.ErrUnavailable) {
+		if _, err := s.Apply(ctx, []lock.Change{locktest.Begin("new")}); !errors.Is(err, lock.ErrUnavailable) {
 			t.Fatalf("apply: %v", err)
 		}
 		exec(t, admin, "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'")
-		for done := settle(e); ctx.Err() == nil; { // until it serves again
+		for done := locktest.Settle(e); ctx.Err() == nil; { // until it serves again
 			results, err := s.Apply(ctx, []lock.Change{done})
 			if err == nil && results[0].Applied(done) {
 				return

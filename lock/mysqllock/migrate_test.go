@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/mysqllock"
 )
 
@@ -19,7 +20,7 @@ func TestMigrate(t *testing.T) {
 		for i := range 10 {
 			s := opened(t, mysqllock.Options{URL: server.URL(database), Pool: 2})
 			wg.Go(func() {
-				if _, err := s.Apply(t.Context(), []lock.Change{change(fmt.Sprint(i))}); err != nil {
+				if _, err := s.Apply(t.Context(), []lock.Change{locktest.Begin(fmt.Sprint(i))}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -33,13 +34,13 @@ func TestMigrate(t *testing.T) {
 	})
 	t.Run("never", func(t *testing.T) {
 		s := opened(t, mysqllock.Options{URL: server.URL(server.Database(t)), NoMigrate: true})
-		if _, err := s.Apply(t.Context(), []lock.Change{change("e")}); !errors.Is(err, lock.ErrUnfit) {
+		if _, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("e")}); !errors.Is(err, lock.ErrUnfit) {
 			t.Fatal(err)
 		}
 		if err := s.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		mustApply(t, s, change("e"))
+		locktest.MustApply(t, s, locktest.Begin("e"))
 	})
 	t.Run("serve needs fewer rights than migrate", func(t *testing.T) {
 		database := server.Database(t)
@@ -49,9 +50,9 @@ func TestMigrate(t *testing.T) {
 		exec(t, raw(t, server.DSN(database)),
 			fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s.* TO '%[1]s'@'%%' IDENTIFIED BY 'one'", database))
 		s := opened(t, mysqllock.Options{URL: strings.Replace(server.URL(database), "once:once@", database+":one@", 1)})
-		e := change("e")
-		mustApply(t, s, e)
-		mustApply(t, s, settle(e))
+		e := locktest.Begin("e")
+		locktest.MustApply(t, s, e)
+		locktest.MustApply(t, s, locktest.Settle(e))
 		if _, err := s.Purge(t.Context(), "shop", 10); err != nil {
 			t.Error(err)
 		}
@@ -62,16 +63,16 @@ func TestMigrate(t *testing.T) {
 	t.Run("the release before goes on working on newer tables", func(t *testing.T) {
 		database := server.Database(t)
 		before := opened(t, mysqllock.Options{URL: server.URL(database)})
-		e := change("e")
-		mustApply(t, before, e)
+		e := locktest.Begin("e")
+		locktest.MustApply(t, before, e)
 		admin := raw(t, server.DSN(database))
 		exec(t, admin, "INSERT INTO oncegate_migrations (version) VALUES (2)")
 		exec(t, admin, "ALTER TABLE oncegate_claims ADD COLUMN later INT NOT NULL DEFAULT 7, ADD KEY (later)")
 		after := opened(t, mysqllock.Options{URL: server.URL(database), NoMigrate: true})
 		for i, s := range []*mysqllock.Store{before, after} {
-			mustApply(t, s, change(fmt.Sprint("of ", i)))
-			e = settle(e)
-			mustApply(t, s, e)
+			locktest.MustApply(t, s, locktest.Begin(fmt.Sprint("of ", i)))
+			e = locktest.Settle(e)
+			locktest.MustApply(t, s, e)
 			got, err := s.Read(t.Context(), []lock.Key{e.Next.Key})
 			if err != nil || got[0].Version != e.Next.Version {
 				t.Errorf("read: %v", err)

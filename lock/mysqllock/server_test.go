@@ -26,42 +26,14 @@ func opened(t *testing.T, o mysqllock.Options) *mysqllock.Store {
 	return s
 }
 
-func change(text string) lock.Change {
-	return lock.Change{Seen: true, Next: lock.Record{
-		Key: lock.KeyOf("shop", "stripe", text), Text: text, State: lock.StateRunning, Attempt: 1,
-		Token: lock.NewToken(), Version: lock.NewVersion(), Lease: time.Minute, RunsUntil: time.Minute,
-	}}
-}
-
-func settle(c lock.Change) lock.Change {
-	c.Expect, c.Next.Version, c.Seen = c.Next.Version, lock.NewVersion(), false
-	c.Next.State, c.Next.Reason = lock.StateDone, lock.ReasonAnswered
-	c.Next.Lease, c.Next.RunsUntil, c.Next.Retain = 0, 0, 35*24*time.Hour
-	c.Next.AnswerStatus, c.Next.AnswerHeader, c.Next.AnswerBody = 200, make([]byte, 100), make([]byte, 300)
-	return c
-}
-
-func mustApply(t testing.TB, s *mysqllock.Store, batch ...lock.Change) {
-	t.Helper()
-	results, err := s.Apply(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range results {
-		if !r.Applied(batch[i]) {
-			t.Fatal("refused")
-		}
-	}
-}
-
 // 1213: transactions that lock the same rows in opposite orders. The server
 // undoes one of them, which is then made again.
 func TestDeadlock(t *testing.T) {
 	server := servers.MariaDB(t)
 	database := server.Database(t)
 	s := opened(t, mysqllock.Options{URL: server.URL(database)})
-	one, two := change("one"), change("two")
-	mustApply(t, s, one, two)
+	one, two := locktest.Begin("one"), locktest.Begin("two")
+	locktest.MustApply(t, s, one, two)
 	// The store locks in the order of the digests, this session against it.
 	low, high := one, two
 	if string(one.Next.Digest[:]) > string(two.Next.Digest[:]) {
@@ -78,7 +50,7 @@ func TestDeadlock(t *testing.T) {
 	if err := hold(high); err != nil {
 		t.Fatal(err)
 	}
-	batch := []lock.Change{settle(one), settle(two)}
+	batch := []lock.Change{locktest.Settle(one), locktest.Settle(two)}
 	told := make(chan error)
 	go func() {
 		results, err := s.Apply(t.Context(), batch)
@@ -106,11 +78,11 @@ func TestConflict(t *testing.T) {
 	server := servers.MariaDB(t)
 	database := server.Database(t)
 	s := opened(t, mysqllock.Options{URL: server.URL(database)})
-	mustApply(t, s, change("model"))
+	locktest.MustApply(t, s, locktest.Begin("model"))
 	waiting := raw(t, server.DSN(database))
 	for _, end := range []string{"COMMIT", "ROLLBACK"} {
 		t.Run("B32 "+end, func(t *testing.T) {
-			c := change(end)
+			c := locktest.Begin(end)
 			tx, err := raw(t, server.DSN(database)).Begin()
 			if err != nil {
 				t.Fatal(err)
@@ -170,34 +142,7 @@ func TestOutage(t *testing.T) {
 		}
 	})
 	server.Stop(t)
-	s := opened(t, mysqllock.Options{URL: server.URL(database)})
-	out := func() {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		start := time.Now()
-		if _, err := s.Apply(ctx, []lock.Change{change("out")}); !errors.Is(err, lock.ErrUnavailable) {
-			t.Fatalf("apply: %v", err)
-		}
-		if _, err := s.Read(ctx, []lock.Key{{}}); !errors.Is(err, lock.ErrUnavailable) {
-			t.Fatalf("read: %v", err)
-		}
-		if waited := time.Since(start); waited > 5*time.Second {
-			t.Errorf("two calls of 2s in all took %v", waited)
-		}
-	}
-	out()
-	server.Start(t)
-	e := change("e")
-	mustApply(t, s, e)
-	server.Kill(t)
-	out()
-	server.Start(t)
-	mustApply(t, s, settle(e))
-	server.Pause(t)
-	out()
-	server.Resume(t)
-	mustApply(t, s, change("after"))
+	locktest.Outage(t, opened(t, mysqllock.Options{URL: server.URL(database)}), server)
 }
 
 // B56: connections that lead to a server that has become read-only, or that
@@ -209,19 +154,19 @@ func TestFailover(t *testing.T) {
 	user := database
 	exec(t, admin, fmt.Sprintf("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON %s.* TO '%s'@'%%' IDENTIFIED BY 'one'", database, user))
 	s := opened(t, mysqllock.Options{URL: strings.Replace(server.URL(database), "once:once@", user+":one@", 1)})
-	mustApply(t, s, change("a"))
+	locktest.MustApply(t, s, locktest.Begin("a"))
 
 	t.Run("B56 a server that has become read-only", func(t *testing.T) {
 		exec(t, admin, "SET GLOBAL read_only = ON")
-		if _, err := s.Apply(t.Context(), []lock.Change{change("b")}); !errors.Is(err, lock.ErrUnavailable) {
+		if _, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("b")}); !errors.Is(err, lock.ErrUnavailable) {
 			t.Errorf("a read-only server: %v", err)
 		}
 		exec(t, admin, "SET GLOBAL read_only = OFF")
-		mustApply(t, s, change("b"))
+		locktest.MustApply(t, s, locktest.Begin("b"))
 	})
 	t.Run("B56 1927 connections ended by the server", func(t *testing.T) {
 		exec(t, admin, "KILL USER '"+user+"'@'%'")
-		mustApply(t, s, change("c"))
+		locktest.MustApply(t, s, locktest.Begin("c"))
 		if _, err := s.Read(t.Context(), []lock.Key{{}}); err != nil {
 			t.Error(err)
 		}
@@ -238,15 +183,15 @@ func TestPassword(t *testing.T) {
 		URL:      strings.Replace(server.URL(database), "once:once@", "shop:n%40ne@", 1),
 		Password: func(context.Context) (string, error) { return password, nil },
 	})
-	mustApply(t, s, change("a"))
+	locktest.MustApply(t, s, locktest.Begin("a"))
 	exec(t, admin, "SET PASSWORD FOR 'shop'@'%' = PASSWORD('zwei')")
 	exec(t, admin, "KILL USER 'shop'@'%'")
-	_, err := s.Apply(t.Context(), []lock.Change{change("b")})
+	_, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("b")})
 	if !errors.Is(err, lock.ErrUnavailable) || strings.Contains(err.Error(), "p@ss") {
 		t.Fatalf("with the old password: %v", err)
 	}
 	password = "zwei"
-	mustApply(t, s, change("b"))
+	locktest.MustApply(t, s, locktest.Begin("b"))
 }
 
 func TestCheck(t *testing.T) {

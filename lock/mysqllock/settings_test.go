@@ -9,6 +9,7 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/mysqllock"
 )
 
@@ -25,12 +26,12 @@ func TestDefaults(t *testing.T) {
 	var events, done []lock.Change
 	var keys []lock.Key
 	for i := range 10 {
-		e := change(fmt.Sprint(i))
-		events, done, keys = append(events, e), append(done, settle(e)), append(keys, e.Next.Key)
+		e := locktest.Begin(fmt.Sprint(i))
+		events, done, keys = append(events, e), append(done, locktest.Settle(e)), append(keys, e.Next.Key)
 	}
-	mustApply(t, s, events...)
-	mustApply(t, s, done...)
-	mustApply(t, s, change("one more, by itself"))
+	locktest.MustApply(t, s, events...)
+	locktest.MustApply(t, s, done...)
+	locktest.MustApply(t, s, locktest.Begin("one more, by itself"))
 	server.Kill(t) // what is not committed is gone
 	server.Start(t)
 	got, err := opened(t, mysqllock.Options{URL: url}).Read(t.Context(), keys)
@@ -53,8 +54,8 @@ func TestLockWait(t *testing.T) {
 	server := testenv.MariaDB(t, "--innodb-lock-wait-timeout=1")
 	database := server.Database(t)
 	s := opened(t, mysqllock.Options{URL: server.URL(database)})
-	one, two := change("one"), change("two")
-	mustApply(t, s, one, two)
+	one, two := locktest.Begin("one"), locktest.Begin("two")
+	locktest.MustApply(t, s, one, two)
 	tx, err := raw(t, server.DSN(database)).Begin()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func TestLockWait(t *testing.T) {
 	if _, err := tx.Exec("SELECT 1 FROM oncegate_claims WHERE digest = ? FOR UPDATE", one.Next.Digest[:]); err != nil {
 		t.Fatal(err)
 	}
-	batch := []lock.Change{settle(one), settle(two)}
+	batch := []lock.Change{locktest.Settle(one), locktest.Settle(two)}
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
 	if _, err := s.Apply(ctx, batch); !errors.Is(err, lock.ErrUnavailable) {
@@ -93,8 +94,8 @@ func TestKilledInBatch(t *testing.T) {
 	server := testenv.MariaDB(t)
 	database := server.Database(t)
 	s := opened(t, mysqllock.Options{URL: server.URL(database)})
-	one, two := change("one"), change("two")
-	mustApply(t, s, one, two)
+	one, two := locktest.Begin("one"), locktest.Begin("two")
+	locktest.MustApply(t, s, one, two)
 	db := raw(t, server.DSN(database))
 	tx, err := db.Begin()
 	if err != nil {
@@ -107,7 +108,7 @@ func TestKilledInBatch(t *testing.T) {
 	if _, err := tx.Exec("SELECT 1 FROM oncegate_claims WHERE digest = ? FOR UPDATE", last.Next.Digest[:]); err != nil {
 		t.Fatal(err)
 	}
-	batch := []lock.Change{settle(one), settle(two)}
+	batch := []lock.Change{locktest.Settle(one), locktest.Settle(two)}
 	told := make(chan error)
 	go func() {
 		_, err := s.Apply(t.Context(), batch)
@@ -123,21 +124,21 @@ func TestKilledInBatch(t *testing.T) {
 	if err != nil || got[0].State != lock.StateRunning || got[1].State != lock.StateRunning {
 		t.Errorf("afterwards there is %v, %v", got, err)
 	}
-	mustApply(t, s, batch...)
+	locktest.MustApply(t, s, batch...)
 }
 
 // What the server takes for too large is refused, and breaks nothing else.
 func TestPacket(t *testing.T) {
 	server := testenv.MariaDB(t, "--max-allowed-packet=1M")
 	s := opened(t, mysqllock.Options{URL: server.URL(server.Database(t))})
-	e := change("e")
-	mustApply(t, s, e)
-	large := settle(e)
+	e := locktest.Begin("e")
+	locktest.MustApply(t, s, e)
+	large := locktest.Settle(e)
 	large.Next.AnswerBody = make([]byte, 2<<20)
 	if _, err := s.Apply(t.Context(), []lock.Change{large}); err == nil {
 		t.Error("an answer larger than a packet was taken")
 	}
-	mustApply(t, s, settle(e), change("other"))
+	locktest.MustApply(t, s, locktest.Settle(e), locktest.Begin("other"))
 	found, err := s.Check(t.Context())
 	if err != nil || len(found) != 1 || found[0].Name != "packet" {
 		t.Errorf("found %v, %v", found, err)

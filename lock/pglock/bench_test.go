@@ -3,9 +3,9 @@ package pglock_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
 )
 
@@ -21,14 +21,14 @@ func BenchmarkBeginAndSettle(b *testing.B) {
 			for b.Loop() {
 				batch := make([]lock.Change, size)
 				for i := range batch {
-					batch[i] = change(fmt.Sprint("evt_", n, "_", i))
+					batch[i] = locktest.Begin(fmt.Sprint("evt_", n, "_", i))
 				}
 				n++
-				mustApply(b, s, batch)
+				locktest.MustApply(b, s, batch...)
 				for i := range batch {
-					batch[i] = settle(batch[i])
+					batch[i] = locktest.Settle(batch[i])
 				}
-				mustApply(b, s, batch)
+				locktest.MustApply(b, s, batch...)
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*size), "µs/event")
 		})
@@ -41,40 +41,12 @@ func BenchmarkDuplicate(b *testing.B) {
 	p := servers.Postgres(b)
 	s := open(b, pglock.Options{URL: p.URL(p.Database(b))})
 	defer s.Close()
-	c := change("evt_1")
-	mustApply(b, s, []lock.Change{c})
-	mustApply(b, s, []lock.Change{settle(c)})
+	c := locktest.Begin("evt_1")
+	locktest.MustApply(b, s, c)
+	locktest.MustApply(b, s, locktest.Settle(c))
 	for b.Loop() {
-		if _, err := s.Apply(b.Context(), []lock.Change{change("evt_1")}); err != nil {
+		if _, err := s.Apply(b.Context(), []lock.Change{locktest.Begin("evt_1")}); err != nil {
 			b.Fatal(err)
-		}
-	}
-}
-
-func change(text string) lock.Change {
-	return lock.Change{Seen: true, Next: lock.Record{
-		Key: lock.KeyOf("shop", "stripe", text), Text: text, State: lock.StateRunning, Attempt: 1,
-		Token: lock.NewToken(), Version: lock.NewVersion(), Lease: time.Minute, RunsUntil: time.Minute,
-	}}
-}
-
-func settle(c lock.Change) lock.Change {
-	c.Expect, c.Next.Version, c.Seen = c.Next.Version, lock.NewVersion(), false
-	c.Next.State, c.Next.Reason = lock.StateDone, lock.ReasonAnswered
-	c.Next.Lease, c.Next.RunsUntil, c.Next.Retain = 0, 0, 35*24*time.Hour
-	c.Next.AnswerStatus, c.Next.AnswerHeader, c.Next.AnswerBody = 200, make([]byte, 100), make([]byte, 300)
-	return c
-}
-
-func mustApply(t testing.TB, s *pglock.Store, batch []lock.Change) {
-	t.Helper()
-	results, err := s.Apply(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range results {
-		if !r.Applied(batch[i]) {
-			t.Fatal("refused")
 		}
 	}
 }

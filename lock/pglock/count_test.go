@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
 )
 
@@ -16,8 +17,8 @@ func TestCount(t *testing.T) {
 	p := servers.Postgres(t)
 	database := p.Database(t)
 	s := open(t, pglock.Options{URL: p.URL(database)})
-	c := change("model")
-	mustApply(t, s, []lock.Change{c})
+	c := locktest.Begin("model")
+	locktest.MustApply(t, s, c)
 	p.Exec(t, database, `
 		INSERT INTO oncegate_claims
 		SELECT first_seen, last_seen, written_at, opened_at, lease_until, runs_until,

@@ -9,6 +9,7 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
 )
 
@@ -35,13 +36,13 @@ func TestMigrate(t *testing.T) {
 	t.Run("never", func(t *testing.T) {
 		database := p.Database(t)
 		s := opened(t, pglock.Options{URL: p.URL(database), NoMigrate: true})
-		if _, err := s.Apply(t.Context(), []lock.Change{change("e")}); !errors.Is(err, lock.ErrUnfit) {
+		if _, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("e")}); !errors.Is(err, lock.ErrUnfit) {
 			t.Fatal(err)
 		}
 		if err := s.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		mustApply(t, s, []lock.Change{change("e")})
+		locktest.MustApply(t, s, locktest.Begin("e"))
 	})
 	t.Run("serve needs fewer rights than migrate", func(t *testing.T) {
 		database := p.Database(t)
@@ -52,9 +53,9 @@ func TestMigrate(t *testing.T) {
 			"; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA once TO "+database)
 		t.Cleanup(func() { p.Exec(t, database, "DROP OWNED BY "+database+"; DROP ROLE "+database) })
 		s := opened(t, pglock.Options{URL: strings.Replace(p.URL(database), "once:once@", database+":one@", 1), Schema: "once"})
-		e := change("e")
-		mustApply(t, s, []lock.Change{e})
-		mustApply(t, s, []lock.Change{settle(e)})
+		e := locktest.Begin("e")
+		locktest.MustApply(t, s, e)
+		locktest.MustApply(t, s, locktest.Settle(e))
 		if _, err := s.Purge(t.Context(), "shop", 10); err != nil {
 			t.Error(err)
 		}
@@ -65,16 +66,16 @@ func TestMigrate(t *testing.T) {
 	t.Run("the release before goes on working on newer tables", func(t *testing.T) {
 		database := p.Database(t)
 		before := opened(t, pglock.Options{URL: p.URL(database)})
-		e := change("e")
-		mustApply(t, before, []lock.Change{e})
+		e := locktest.Begin("e")
+		locktest.MustApply(t, before, e)
 		p.Exec(t, database, `INSERT INTO oncegate_migrations (version) VALUES (2);
 			ALTER TABLE oncegate_claims ADD COLUMN later integer NOT NULL DEFAULT 7;
 			CREATE INDEX ON oncegate_claims (later)`)
 		after := opened(t, pglock.Options{URL: p.URL(database), NoMigrate: true})
 		for i, s := range []*pglock.Store{before, after} {
-			mustApply(t, s, []lock.Change{change(fmt.Sprint("of ", i))})
-			e = settle(e)
-			mustApply(t, s, []lock.Change{e})
+			locktest.MustApply(t, s, locktest.Begin(fmt.Sprint("of ", i)))
+			e = locktest.Settle(e)
+			locktest.MustApply(t, s, e)
 			got, err := s.Read(t.Context(), []lock.Key{e.Next.Key})
 			if err != nil || got[0].Version != e.Next.Version {
 				t.Errorf("read: %v", err)
@@ -93,9 +94,9 @@ func TestMigrate(t *testing.T) {
 	t.Run("the tables vanish", func(t *testing.T) {
 		database := p.Database(t)
 		s := opened(t, pglock.Options{URL: p.URL(database)})
-		mustApply(t, s, []lock.Change{change("e")})
+		locktest.MustApply(t, s, locktest.Begin("e"))
 		p.Exec(t, database, "DROP TABLE oncegate_claims")
-		if _, err := s.Apply(t.Context(), []lock.Change{change("f")}); !errors.Is(err, lock.ErrUnfit) {
+		if _, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("f")}); !errors.Is(err, lock.ErrUnfit) {
 			t.Fatal(err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
 )
 
@@ -45,38 +46,38 @@ func TestListOpen(t *testing.T) {
 	passed := func() {
 		p.Exec(t, database, "UPDATE oncegate_claims SET opened_at = opened_at - interval '1 hour'")
 	}
-	a, b, c, d, e := change("a"), change("b"), change("c"), change("d"), change("e")
+	a, b, c, d, e := locktest.Begin("a"), locktest.Begin("b"), locktest.Begin("c"), locktest.Begin("d"), locktest.Begin("e")
 	want("")
-	mustApply(t, works, []lock.Change{a, b, c, d})
+	locktest.MustApply(t, works, a, b, c, d)
 	want("a b c d")
 	passed()
 	want("a b c d")
-	done := settle(b)
-	mustApply(t, works, []lock.Change{done, settle(d)})
+	done := locktest.Settle(b)
+	locktest.MustApply(t, works, done, locktest.Settle(d))
 	want("a c")
 	passed()
-	mustApply(t, works, []lock.Change{e})
+	locktest.MustApply(t, works, e)
 	want("a c e")
 	passed()
 	again := done // an operator has it run once more
 	again.Expect, again.Next.Version = done.Next.Version, lock.NewVersion()
 	again.Next.State, again.Next.Attempt = lock.StateRunning, 2
-	mustApply(t, works, []lock.Change{again})
+	locktest.MustApply(t, works, again)
 	want("a b c e")
 	passed()
 	var many []lock.Change
 	for i := range 1200 { // more than one statement asks about
-		many = append(many, change(fmt.Sprintf("m%04d", i)))
+		many = append(many, locktest.Begin(fmt.Sprintf("m%04d", i)))
 	}
-	mustApply(t, works, many)
+	locktest.MustApply(t, works, many...)
 	if n := len(strings.Fields(listed())); n != 1204 {
 		t.Errorf("%d are listed", n)
 	}
 	passed()
 	for i := range many {
-		many[i] = settle(many[i])
+		many[i] = locktest.Settle(many[i])
 	}
-	mustApply(t, works, many)
+	locktest.MustApply(t, works, many...)
 	want("a b c e")
 }
 
@@ -87,10 +88,10 @@ func TestPurgeRests(t *testing.T) {
 	s := opened(t, pglock.Options{URL: p.URL(database)})
 	var batch []lock.Change
 	for i := range 6000 { // several strides
-		c := settle(change(fmt.Sprint(i)))
+		c := locktest.Settle(locktest.Begin(fmt.Sprint(i)))
 		c.Expect = lock.None
 		if batch = append(batch, c); len(batch) == 500 {
-			mustApply(t, s, batch)
+			locktest.MustApply(t, s, batch...)
 			batch = nil
 		}
 	}

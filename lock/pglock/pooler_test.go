@@ -10,6 +10,7 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
 )
 
@@ -39,9 +40,9 @@ func TestPgBouncerRestart(t *testing.T) {
 				if i == events/2 {
 					half <- struct{}{}
 				}
-				e := change(fmt.Sprint(w, "-", i))
+				e := locktest.Begin(fmt.Sprint(w, "-", i))
 				insist(t, stores[w%2], e)
-				insist(t, stores[(w+1)%2], settle(e))
+				insist(t, stores[(w+1)%2], locktest.Settle(e))
 			}
 		})
 	}
@@ -85,9 +86,9 @@ func TestWatch(t *testing.T) {
 		go func() { ended <- s.Watch(ctx, func(d lock.Digest) { rested <- d }) }()
 	}
 	told := func() bool {
-		e := change(fmt.Sprint(time.Now().UnixNano()))
-		mustApply(t, a, []lock.Change{e})
-		mustApply(t, a, []lock.Change{settle(e)})
+		e := locktest.Begin(fmt.Sprint(time.Now().UnixNano()))
+		locktest.MustApply(t, a, e)
+		locktest.MustApply(t, a, locktest.Settle(e))
 		after := time.After(100 * time.Millisecond)
 		for n := 0; n < 2; {
 			select {

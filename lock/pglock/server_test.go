@@ -70,11 +70,11 @@ func TestConflict(t *testing.T) {
 	p := servers.Postgres(t)
 	url := p.URL(p.Database(t))
 	s := opened(t, pglock.Options{URL: url})
-	mustApply(t, s, []lock.Change{change("first")})
+	locktest.MustApply(t, s, locktest.Begin("first"))
 	other, look := session(t, url), session(t, url)
 	for _, end := range []string{"COMMIT", "ROLLBACK"} {
 		t.Run("B32 "+end, func(t *testing.T) {
-			c := change(end)
+			c := locktest.Begin(end)
 			exec(t, other, "BEGIN")
 			exec(t, other, `INSERT INTO oncegate_claims SELECT (r).* FROM (
 				SELECT jsonb_populate_record(c, jsonb_build_object('digest', $1::text, 'version', $2::text)) AS r
@@ -104,7 +104,7 @@ func TestFailover(t *testing.T) {
 	database := p.Database(t)
 	url := p.URL(database)
 	s := opened(t, pglock.Options{URL: url})
-	mustApply(t, s, []lock.Change{change("first")})
+	locktest.MustApply(t, s, locktest.Begin("first"))
 	admin := session(t, url)
 	endAll := func() {
 		exec(t, admin, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -119,10 +119,10 @@ func TestFailover(t *testing.T) {
 			endAll()
 			var wg sync.WaitGroup
 			for range 4 { // fills the pool with read-only sessions
-				wg.Go(func() { s.Read(t.Context(), []lock.Key{change("first").Next.Key}) })
+				wg.Go(func() { s.Read(t.Context(), []lock.Key{locktest.Begin("first").Next.Key}) })
 			}
 			wg.Wait()
-			_, err := s.Apply(t.Context(), []lock.Change{change("refused")})
+			_, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("refused")})
 			if !errors.Is(err, lock.ErrUnfit) {
 				t.Fatalf("on a server that stays read-only: %v", err)
 			}
@@ -134,7 +134,7 @@ func TestFailover(t *testing.T) {
 			c.breaks()
 			var wg sync.WaitGroup
 			for i := range 8 {
-				e := change(fmt.Sprint(c.name, i))
+				e := locktest.Begin(fmt.Sprint(c.name, i))
 				wg.Go(func() {
 					results, err := s.Apply(t.Context(), []lock.Change{e})
 					if err != nil || !results[0].Applied(e) {
@@ -143,7 +143,7 @@ func TestFailover(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if _, err := s.Read(t.Context(), []lock.Key{change("first").Next.Key}); err != nil {
+			if _, err := s.Read(t.Context(), []lock.Key{locktest.Begin("first").Next.Key}); err != nil {
 				t.Errorf("read: %v", err)
 			}
 		})
@@ -160,35 +160,7 @@ func TestOutage(t *testing.T) {
 		}
 	})
 	p.Stop(t)
-	s := opened(t, pglock.Options{URL: p.URL(database)})
-	out := func() {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		if _, err := s.Apply(ctx, []lock.Change{change("out")}); !errors.Is(err, lock.ErrUnavailable) {
-			t.Fatalf("apply: %v", err)
-		}
-		if _, err := s.Read(ctx, []lock.Key{{}}); !errors.Is(err, lock.ErrUnavailable) {
-			t.Fatalf("read: %v", err)
-		}
-	}
-	out()
-	p.Start(t)
-	e := change("e")
-	mustApply(t, s, []lock.Change{e})
-	p.Kill(t)
-	out()
-	p.Start(t)
-	mustApply(t, s, []lock.Change{settle(e)})
-
-	p.Pause(t)
-	start := time.Now()
-	out()
-	if waited := time.Since(start); waited > 5*time.Second {
-		t.Errorf("a server that does not answer held a call of 2s for %v", waited)
-	}
-	p.Resume(t)
-	mustApply(t, s, []lock.Change{change("after")})
+	locktest.Outage(t, opened(t, pglock.Options{URL: p.URL(database)}), p)
 }
 
 // A settle changes no indexed column, and finds room in its page.
@@ -200,14 +172,14 @@ func TestSettlesAreHOT(t *testing.T) {
 	var running []lock.Change
 	for i := range events + 10 { // ten are under way at a time
 		if i < events {
-			e := change(fmt.Sprint("evt_1MqqbKLt4dXK03v5qaIbiNCC", i))
-			mustApply(t, s, []lock.Change{e})
+			e := locktest.Begin(fmt.Sprint("evt_1MqqbKLt4dXK03v5qaIbiNCC", i))
+			locktest.MustApply(t, s, e)
 			running = append(running, e)
 		}
 		if i >= 10 {
-			e := settle(running[0])
+			e := locktest.Settle(running[0])
 			e.Next.AnswerBody = []byte("Webhook Handled")
-			mustApply(t, s, []lock.Change{e})
+			locktest.MustApply(t, s, e)
 			running = running[1:]
 		}
 	}
@@ -238,10 +210,10 @@ func TestPassword(t *testing.T) {
 		Schema:   "own",
 		Password: func(context.Context) (string, error) { return password, nil },
 	})
-	mustApply(t, s, []lock.Change{change("a")})
+	locktest.MustApply(t, s, locktest.Begin("a"))
 	p.Exec(t, database, "ALTER ROLE "+database+" PASSWORD 'zwei'; "+
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '"+database+"'")
-	_, err := s.Apply(t.Context(), []lock.Change{change("b")})
+	_, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("b")})
 	if !errors.Is(err, lock.ErrUnavailable) {
 		t.Fatalf("with the old password: %v", err)
 	}
@@ -249,7 +221,7 @@ func TestPassword(t *testing.T) {
 		t.Errorf("the password is in %q", err)
 	}
 	password = "zwei"
-	mustApply(t, s, []lock.Change{change("b")})
+	locktest.MustApply(t, s, locktest.Begin("b"))
 }
 
 func TestOptions(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/pglock"
 )
 
@@ -32,22 +33,6 @@ func as(t *testing.T, p *testenv.PostgresServer, settings ...string) (s *pglock.
 	return opened(t, pglock.Options{URL: url, Schema: "once"}), database
 }
 
-func weaknesses(t *testing.T, s *pglock.Store) string {
-	t.Helper()
-	found, err := s.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, w := range found {
-		if w.Unknown {
-			w.Name += "?"
-		}
-		all = append(all, w.Name)
-	}
-	return strings.Join(all, " ")
-}
-
 // What an administrator sets for oncegate's user counts, not only what the server has.
 func TestCheckOfUser(t *testing.T) {
 	p := servers.Postgres(t)
@@ -60,22 +45,22 @@ func TestCheckOfUser(t *testing.T) {
 	} {
 		t.Run(set, func(t *testing.T) {
 			s, _ := as(t, p, set)
-			if got := weaknesses(t, s); got != want {
+			if got := locktest.Weaknesses(t, s); got != want {
 				t.Errorf("weak in %q, not %q", got, want)
 			}
 		})
 	}
 	t.Run("row security that hides records", func(t *testing.T) {
 		s, database := as(t, p)
-		e := change("e")
-		mustApply(t, s, []lock.Change{e})
+		e := locktest.Begin("e")
+		locktest.MustApply(t, s, e)
 		p.Exec(t, database, "ALTER TABLE once.oncegate_claims ENABLE ROW LEVEL SECURITY")
-		if got := weaknesses(t, s); got != "row_security" {
+		if got := locktest.Weaknesses(t, s); got != "row_security" {
 			t.Errorf("weak in %q", got)
 		}
 		// Whoever accepts that: the key is still there, and nobody else gets it.
 		p.Exec(t, database, "CREATE POLICY hides ON once.oncegate_claims USING (false) WITH CHECK (true)")
-		if _, err := s.Apply(t.Context(), []lock.Change{change("e")}); !errors.Is(err, lock.ErrUnfit) {
+		if _, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("e")}); !errors.Is(err, lock.ErrUnfit) {
 			t.Errorf("a claim on a hidden record: %v", err)
 		}
 	})
@@ -84,7 +69,7 @@ func TestCheckOfUser(t *testing.T) {
 		p.Exec(t, database, "CREATE SUBSCRIPTION s_"+database+" CONNECTION 'dbname=elsewhere' PUBLICATION p WITH (connect = false, slot_name = NONE)")
 		t.Cleanup(func() { p.Exec(t, database, "DROP SUBSCRIPTION s_"+database) })
 		p.Exec(t, database, "INSERT INTO pg_subscription_rel (srsubid, srrelid, srsubstate) SELECT oid, 'once.oncegate_claims'::regclass, 'r' FROM pg_subscription")
-		if got := weaknesses(t, s); got != "subscription" {
+		if got := locktest.Weaknesses(t, s); got != "subscription" {
 			t.Errorf("weak in %q", got)
 		}
 	})
@@ -103,7 +88,7 @@ func TestIsolation(t *testing.T) {
 				applied := 0
 				for range 8 {
 					wg.Go(func() {
-						c := change(fmt.Sprint("e", round))
+						c := locktest.Begin(fmt.Sprint("e", round))
 						for { // as a Gate does
 							results, err := s.Apply(t.Context(), []lock.Change{c})
 							if err == nil {
@@ -139,31 +124,31 @@ func TestTimeouts(t *testing.T) {
 	} {
 		t.Run(state, func(t *testing.T) {
 			s, database := as(t, p, set)
-			e := change("e")
-			mustApply(t, s, []lock.Change{e})
+			e := locktest.Begin("e")
+			locktest.MustApply(t, s, e)
 			c := session(t, p.URL(database))
 			exec(t, c, "BEGIN")
 			exec(t, c, "SELECT FROM once.oncegate_claims FOR UPDATE")
-			if _, err := s.Apply(t.Context(), []lock.Change{settle(e)}); !errors.Is(err, lock.ErrUnavailable) {
+			if _, err := s.Apply(t.Context(), []lock.Change{locktest.Settle(e)}); !errors.Is(err, lock.ErrUnavailable) {
 				t.Errorf("behind another's lock: %v", err)
 			}
 			exec(t, c, "ROLLBACK")
-			mustApply(t, s, []lock.Change{settle(e)})
+			locktest.MustApply(t, s, locktest.Settle(e))
 		})
 	}
 	t.Run("B57 idle_in_transaction_session_timeout ends nothing", func(t *testing.T) {
 		s, _ := as(t, p, "idle_in_transaction_session_timeout = '1ms'")
 		for i := range 50 {
-			e := change(fmt.Sprint(i))
-			mustApply(t, s, []lock.Change{e})
-			mustApply(t, s, []lock.Change{settle(e)})
+			e := locktest.Begin(fmt.Sprint(i))
+			locktest.MustApply(t, s, e)
+			locktest.MustApply(t, s, locktest.Settle(e))
 		}
 	})
 	t.Run("B56 57P05 idle_session_timeout", func(t *testing.T) {
 		s, database := as(t, p, "idle_session_timeout = '500ms'")
 		c := session(t, p.URL(database))
 		for i := range 2 {
-			mustApply(t, s, []lock.Change{change(fmt.Sprint(i))})
+			locktest.MustApply(t, s, locktest.Begin(fmt.Sprint(i)))
 			for n := 1; n > 0; time.Sleep(10 * time.Millisecond) {
 				err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE usename = $1", database).Scan(&n)
 				if err != nil {
@@ -182,9 +167,9 @@ func TestSearchPath(t *testing.T) {
 		p.Exec(t, database, "CREATE SCHEMA shadow; CREATE TABLE shadow.oncegate_claims (nothing int); "+
 			"CREATE TABLE shadow.oncegate_migrations (version int); INSERT INTO shadow.oncegate_migrations VALUES (99); "+
 			"GRANT USAGE ON SCHEMA shadow TO public; GRANT ALL ON ALL TABLES IN SCHEMA shadow TO public")
-		e := change("e")
-		mustApply(t, s, []lock.Change{e})
-		mustApply(t, s, []lock.Change{settle(e)})
+		e := locktest.Begin("e")
+		locktest.MustApply(t, s, e)
+		locktest.MustApply(t, s, locktest.Settle(e))
 		if _, err := s.Count(t.Context(), "shop"); err != nil {
 			t.Error(err)
 		}
@@ -201,13 +186,13 @@ func TestSearchPath(t *testing.T) {
 	})
 	t.Run("none but the schema's name", func(t *testing.T) {
 		s, _ := as(t, p, "search_path = ''")
-		e := change("e")
-		mustApply(t, s, []lock.Change{e})
-		mustApply(t, s, []lock.Change{settle(e)})
+		e := locktest.Begin("e")
+		locktest.MustApply(t, s, e)
+		locktest.MustApply(t, s, locktest.Settle(e))
 		if _, err := s.Purge(t.Context(), "shop", 10); err != nil {
 			t.Error(err)
 		}
-		if got := weaknesses(t, s); got != "" {
+		if got := locktest.Weaknesses(t, s); got != "" {
 			t.Errorf("weak in %q", got)
 		}
 	})

@@ -107,13 +107,13 @@ func TestCluster(t *testing.T) {
 		s := opened(t, redislock.Options{URL: url, Prefix: "replicas:", Replicas: 1})
 		var batch []lock.Change
 		for i := range 20 {
-			batch = append(batch, change(fmt.Sprint(i)))
+			batch = append(batch, locktest.Begin(fmt.Sprint(i)))
 		}
-		mustApply(t, s, batch...)
+		locktest.MustApply(t, s, batch...)
 	})
 	t.Run("every primary is checked", func(t *testing.T) {
 		s := opened(t, redislock.Options{URL: url})
-		if got := weaknesses(t, s); got != "persistence persistence persistence" {
+		if got := locktest.Weaknesses(t, s); got != "persistence persistence persistence" {
 			t.Errorf("weak in %q", got)
 		}
 	})

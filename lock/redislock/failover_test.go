@@ -14,6 +14,7 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/redislock"
 )
 
@@ -51,9 +52,9 @@ func inFlight(t *testing.T, s *redislock.Store, name string, happens func()) {
 					return
 				default:
 				}
-				c := change(fmt.Sprintf("%s %d %d", name, worker, i))
+				c := locktest.Begin(fmt.Sprintf("%s %d %d", name, worker, i))
 				insist(t, s, c)
-				insist(t, s, settle(c))
+				insist(t, s, locktest.Settle(c))
 				mu.Lock()
 				keys = append(keys, c.Next.Key)
 				mu.Unlock()
@@ -125,11 +126,11 @@ func TestSlotMigration(t *testing.T) {
 	nodes, _ := cluster(t)
 	url := "redis+cluster://" + nodes[0].Addr
 	s := opened(t, redislock.Options{URL: url})
-	old, e := change("old"), change("new")
+	old, e := locktest.Begin("old"), locktest.Begin("new")
 	for n := 0; e.Next.Digest[0] != old.Next.Digest[0]; n++ { // of one slot
-		e = change(strconv.Itoa(n))
+		e = locktest.Begin(strconv.Itoa(n))
 	}
-	mustApply(t, s, old)
+	locktest.MustApply(t, s, old)
 	tag := fmt.Sprintf("oncegate:{%02x}:shop", old.Next.Digest[0])
 	slot, err := raw(t, nodes[0].Addr).ClusterKeySlot(t.Context(), tag).Result()
 	if err != nil {
@@ -173,7 +174,7 @@ func TestSlotMigration(t *testing.T) {
 		do(t, c, "CLUSTER", "SETSLOT", slot, "NODE", id(target))
 	}
 	insist(t, s, e)
-	insist(t, s, settle(old))
+	insist(t, s, locktest.Settle(old))
 }
 
 // A server that can't save what it keeps lets nothing be written, and is written to
@@ -182,8 +183,8 @@ func TestMisconf(t *testing.T) {
 	server := testenv.Redis(t, "appendonly no", "save 3600 1000000")
 	admin := raw(t, server.Addr)
 	s := opened(t, redislock.Options{URL: server.URL})
-	e := change("e")
-	mustApply(t, s, e)
+	e := locktest.Begin("e")
+	locktest.MustApply(t, s, e)
 	save := func(works bool) {
 		t.Helper()
 		if err := admin.Do(t.Context(), "BGSAVE").Err(); err != nil {
@@ -197,7 +198,7 @@ func TestMisconf(t *testing.T) {
 	}
 	mode(t, server.Dir, 0o500)
 	save(false)
-	if _, err := s.Apply(t.Context(), []lock.Change{settle(e)}); !errors.Is(err, lock.ErrUnfit) {
+	if _, err := s.Apply(t.Context(), []lock.Change{locktest.Settle(e)}); !errors.Is(err, lock.ErrUnfit) {
 		t.Errorf("where it can't save: %v", err)
 	}
 	got, err := s.Read(t.Context(), []lock.Key{e.Next.Key})
@@ -206,7 +207,7 @@ func TestMisconf(t *testing.T) {
 	}
 	mode(t, server.Dir, 0o700)
 	save(true)
-	mustApply(t, s, settle(e))
+	locktest.MustApply(t, s, locktest.Settle(e))
 }
 
 // B63: a server that starts again, and reads what it kept, is out of reach until it
@@ -216,10 +217,10 @@ func TestLoading(t *testing.T) {
 	s := opened(t, redislock.Options{URL: server.URL})
 	events := make([]lock.Change, 100)
 	for i := range events {
-		events[i] = settle(change(strconv.Itoa(i)))
+		events[i] = locktest.Settle(locktest.Begin(strconv.Itoa(i)))
 		events[i].Expect = lock.None
 	}
-	mustApply(t, s, events...)
+	locktest.MustApply(t, s, events...)
 	admin := raw(t, server.Addr)
 	do(t, admin, "BGREWRITEAOF") // what is rewritten is read slowly, as asked for above
 	await(t, func() bool {

@@ -15,23 +15,6 @@ import (
 	"oncegate/lock/redislock"
 )
 
-// weaknesses are the names of what Check finds; those unknown have a ?.
-func weaknesses(t *testing.T, s *redislock.Store) string {
-	t.Helper()
-	found, err := s.Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, w := range found {
-		if w.Unknown {
-			w.Name += "?"
-		}
-		all = append(all, w.Name)
-	}
-	return strings.Join(all, " ")
-}
-
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		directives []string
@@ -46,7 +29,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run("B62 B63 "+strings.Join(c.directives, ", "), func(t *testing.T) {
 			server := testenv.Redis(t, c.directives...)
-			if got := weaknesses(t, opened(t, redislock.Options{URL: server.URL})); got != c.want {
+			if got := locktest.Weaknesses(t, opened(t, redislock.Options{URL: server.URL})); got != c.want {
 				t.Errorf("weak in %q, not %q", got, c.want)
 			}
 		})
@@ -57,10 +40,10 @@ func TestCheck(t *testing.T) {
 func TestFull(t *testing.T) {
 	server := testenv.Redis(t, "maxmemory 3mb")
 	s := opened(t, redislock.Options{URL: server.URL})
-	first := change("first")
-	mustApply(t, s, first)
+	first := locktest.Begin("first")
+	locktest.MustApply(t, s, first)
 	for i := 0; ; i++ {
-		c := change(fmt.Sprint(i))
+		c := locktest.Begin(fmt.Sprint(i))
 		c.Next.Request = make([]byte, 100<<10)
 		_, err := s.Apply(t.Context(), []lock.Change{c})
 		if err != nil {
@@ -78,7 +61,7 @@ func TestFull(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	do(t, raw(t, server.Addr), "CONFIG", "SET", "maxmemory", "0")
-	mustApply(t, s, settle(first))
+	locktest.MustApply(t, s, locktest.Settle(first))
 }
 
 // B63: a claim is made on a primary whose replica hears nothing of it. The primary
@@ -99,23 +82,23 @@ func TestFailoverForgets(t *testing.T) {
 		return err == nil && strings.Contains(info, "master_link_status:up")
 	})
 	link.Hold()
-	first := change("e")
-	mustApply(t, opened(t, redislock.Options{URL: primary.URL}), first)
+	first := locktest.Begin("e")
+	locktest.MustApply(t, opened(t, redislock.Options{URL: primary.URL}), first)
 	primary.Kill(t)
 	do(t, promoted, "REPLICAOF", "NO", "ONE")
 	s := opened(t, redislock.Options{URL: replica.URL})
-	second := change("e")
+	second := locktest.Begin("e")
 	await(t, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		results, err := s.Apply(ctx, []lock.Change{second})
 		return err == nil && results[0].Applied(second)
 	})
-	results, err := s.Apply(t.Context(), []lock.Change{settle(first)})
+	results, err := s.Apply(t.Context(), []lock.Change{locktest.Settle(first)})
 	if err != nil || results[0].Err != nil || results[0].Standing.Token != second.Next.Token {
 		t.Fatalf("the first holder was told %+v, %v", results, err)
 	}
-	mustApply(t, s, settle(second))
+	locktest.MustApply(t, s, locktest.Settle(second))
 	do(t, promoted, "FLUSHALL")
 	got, err := s.Read(t.Context(), []lock.Key{second.Next.Key})
 	if err != nil || got[0].Exists() {

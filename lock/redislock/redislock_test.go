@@ -1,7 +1,6 @@
 package redislock_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oncegate/internal/testenv"
-	"oncegate/lock"
 	"oncegate/lock/locktest"
 	"oncegate/lock/redislock"
 )
@@ -94,36 +92,6 @@ func pass(t testing.TB, c *redis.Client, prefix string, d time.Duration) {
 	for _, k := range records(t, c, prefix) {
 		if err := c.Eval(t.Context(), script, []string{k}, d.Microseconds()).Err(); err != nil && !errors.Is(err, redis.Nil) {
 			t.Fatal(err)
-		}
-	}
-}
-
-func change(text string) lock.Change {
-	return lock.Change{Seen: true, Next: lock.Record{
-		Key: lock.KeyOf("shop", "stripe", text), Text: text, State: lock.StateRunning, Attempt: 1,
-		Token: lock.NewToken(), Version: lock.NewVersion(), Lease: time.Minute, RunsUntil: time.Minute,
-	}}
-}
-
-func settle(c lock.Change) lock.Change {
-	c.Expect, c.Next.Version, c.Seen = c.Next.Version, lock.NewVersion(), false
-	c.Next.State, c.Next.Reason = lock.StateDone, lock.ReasonAnswered
-	c.Next.Lease, c.Next.RunsUntil, c.Next.Retain = 0, 0, 35*24*time.Hour
-	c.Next.AnswerStatus, c.Next.AnswerHeader, c.Next.AnswerBody = 200, make([]byte, 100), make([]byte, 300)
-	return c
-}
-
-func mustApply(t testing.TB, s *redislock.Store, batch ...lock.Change) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	results, err := s.Apply(ctx, batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range results {
-		if !r.Applied(batch[i]) {
-			t.Fatal("refused")
 		}
 	}
 }

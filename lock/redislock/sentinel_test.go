@@ -11,6 +11,7 @@ import (
 
 	"oncegate/internal/testenv"
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/redislock"
 )
 
@@ -36,17 +37,17 @@ func TestSentinel(t *testing.T) {
 			return err == nil && results[0].Applied(c)
 		})
 	}
-	e := change("e")
+	e := locktest.Begin("e")
 	insist(followed, e)
-	insist(s, change("warm"))
+	insist(s, locktest.Begin("warm"))
 	// The sentinel must know the replica that it is to promote.
 	await(t, func() bool {
 		n, err := raw(t, at).Do(t.Context(), "SENTINEL", "REPLICAS", "main").Slice()
 		return err == nil && len(n) == 1
 	})
 	primary.Kill(t)
-	insist(s, settle(e))
-	insist(s, change("after"))
+	insist(s, locktest.Settle(e))
+	insist(s, locktest.Begin("after"))
 }
 
 // sentinel starts a Sentinel that watches one primary, under the name "main",

@@ -58,10 +58,10 @@ func TestReadsDoNotStarveWrites(t *testing.T) {
 func TestNoScript(t *testing.T) {
 	server := testenv.Redis(t)
 	s := opened(t, redislock.Options{URL: server.URL})
-	a, b := change("a"), change("b")
-	mustApply(t, s, a)
+	a, b := locktest.Begin("a"), locktest.Begin("b")
+	locktest.MustApply(t, s, a)
 	do(t, raw(t, server.Addr), "SCRIPT", "FLUSH")
-	mustApply(t, s, settle(a), b)
+	locktest.MustApply(t, s, locktest.Settle(a), b)
 	do(t, raw(t, server.Addr), "SCRIPT", "FLUSH")
 	got, err := s.Read(t.Context(), []lock.Key{a.Next.Key, b.Next.Key})
 	if err != nil || got[0].State != lock.StateDone || got[1].State != lock.StateRunning {
@@ -74,51 +74,24 @@ func TestNoScript(t *testing.T) {
 func TestOutage(t *testing.T) {
 	server := testenv.Redis(t)
 	server.Stop(t)
-	s := opened(t, redislock.Options{URL: server.URL})
-	out := func() {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		start := time.Now()
-		if _, err := s.Apply(ctx, []lock.Change{change("out")}); !errors.Is(err, lock.ErrUnavailable) {
-			t.Fatalf("apply: %v", err)
-		}
-		if _, err := s.Read(ctx, []lock.Key{{}}); !errors.Is(err, lock.ErrUnavailable) {
-			t.Fatalf("read: %v", err)
-		}
-		if waited := time.Since(start); waited > 5*time.Second {
-			t.Errorf("two calls of 2s in all took %v", waited)
-		}
-	}
-	out()
-	server.Start(t)
-	e := change("e")
-	mustApply(t, s, e)
-	server.Kill(t)
-	out()
-	server.Start(t)
-	mustApply(t, s, settle(e))
-	server.Pause(t)
-	out()
-	server.Resume(t)
-	mustApply(t, s, change("after"))
+	locktest.Outage(t, opened(t, redislock.Options{URL: server.URL}), server)
 }
 
 // B56: the primary was made a replica while connections to it were open.
 func TestReadOnly(t *testing.T) {
 	server, other := testenv.Redis(t), testenv.Redis(t)
 	s := opened(t, redislock.Options{URL: server.URL})
-	mustApply(t, s, change("a"))
+	locktest.MustApply(t, s, locktest.Begin("a"))
 	host, port, err := net.SplitHostPort(other.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	do(t, raw(t, server.Addr), "REPLICAOF", host, port)
-	if _, err := s.Apply(t.Context(), []lock.Change{change("b")}); !errors.Is(err, lock.ErrUnfit) {
+	if _, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("b")}); !errors.Is(err, lock.ErrUnfit) {
 		t.Fatal(err)
 	}
 	do(t, raw(t, server.Addr), "REPLICAOF", "NO", "ONE")
-	mustApply(t, s, change("b"))
+	locktest.MustApply(t, s, locktest.Begin("b"))
 }
 
 // Replicas that must have a change, and don't.
@@ -132,7 +105,7 @@ func TestReplicas(t *testing.T) {
 	enough := opened(t, redislock.Options{URL: primary.URL, Replicas: 1})
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := enough.Apply(ctx, []lock.Change{change("first")})
+		_, err := enough.Apply(ctx, []lock.Change{locktest.Begin("first")})
 		cancel()
 		if err == nil {
 			break
@@ -141,15 +114,15 @@ func TestReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := change("e")
-	mustApply(t, enough, e)
+	e := locktest.Begin("e")
+	locktest.MustApply(t, enough, e)
 	if n, err := raw(t, replica.Addr).DBSize(t.Context()).Result(); err != nil || n < 2 {
 		t.Errorf("the replica has %d keys; %v", n, err)
 	}
 	replica.Pause(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := enough.Apply(ctx, []lock.Change{settle(e)}); !errors.Is(err, lock.ErrUnavailable) {
+	if _, err := enough.Apply(ctx, []lock.Change{locktest.Settle(e)}); !errors.Is(err, lock.ErrUnavailable) {
 		t.Errorf("with no replica that follows: %v", err)
 	}
 	replica.Resume(t)
@@ -164,17 +137,17 @@ func TestPassword(t *testing.T) {
 		URL:      "redis://shop@" + server.Addr,
 		Password: func(context.Context) (string, error) { return password, nil },
 	})
-	mustApply(t, s, change("a"))
+	locktest.MustApply(t, s, locktest.Begin("a"))
 	do(t, admin, "ACL", "SETUSER", "shop", "<p@ss/1", ">zwei")
 	do(t, admin, "CLIENT", "KILL", "USER", "shop")
-	_, err := s.Apply(t.Context(), []lock.Change{change("b")})
+	_, err := s.Apply(t.Context(), []lock.Change{locktest.Begin("b")})
 	if !errors.Is(err, lock.ErrUnavailable) || strings.Contains(err.Error(), "p@ss") {
 		t.Fatalf("with the old password: %v", err)
 	}
 	password = "zwei"
-	mustApply(t, s, change("b"))
+	locktest.MustApply(t, s, locktest.Begin("b"))
 	// B62: this user may not ask for settings.
-	if got := weaknesses(t, s); got != "fsync?" {
+	if got := locktest.Weaknesses(t, s); got != "fsync?" {
 		t.Errorf("a server that does not tell is weak in %q", got)
 	}
 }
@@ -186,8 +159,8 @@ func TestForeignKeys(t *testing.T) {
 	do(t, admin, "SET", "oncegate:{00}:shop:stripe:not-a-digest", "x")
 	do(t, admin, "SET", "somebody:else", "x")
 	s := opened(t, redislock.Options{URL: server.URL})
-	e := change("e")
-	mustApply(t, s, e)
+	e := locktest.Begin("e")
+	locktest.MustApply(t, s, e)
 	got, err := s.List(t.Context(), lock.Filter{Namespace: "shop"}, lock.Cursor{}, 10)
 	if err != nil || len(got) != 1 {
 		t.Errorf("listed %d, %v", len(got), err)
@@ -198,7 +171,7 @@ func TestForeignKeys(t *testing.T) {
 	if _, err := s.Read(t.Context(), []lock.Key{e.Next.Key}); !errors.Is(err, lock.ErrUnfit) {
 		t.Errorf("read of what is no record: %v", err)
 	}
-	if _, err := s.Apply(t.Context(), []lock.Change{settle(e)}); !errors.Is(err, lock.ErrUnfit) {
+	if _, err := s.Apply(t.Context(), []lock.Change{locktest.Settle(e)}); !errors.Is(err, lock.ErrUnfit) {
 		t.Errorf("change of what is no record: %v", err)
 	}
 }

@@ -35,23 +35,23 @@ func TestReplicasOnDisk(t *testing.T) {
 		_, err := s.Apply(ctx, []lock.Change{c})
 		return err
 	}
-	await(t, func() bool { return apply(change("first")) == nil })
+	await(t, func() bool { return apply(locktest.Begin("first")) == nil })
 
 	t.Run("B63 a replica that has it, but not on its disk", func(t *testing.T) {
 		do(t, raw(t, replica.Addr), "CONFIG", "SET", "appendonly", "no")
-		if err := apply(change("in memory")); !errors.Is(err, lock.ErrUnavailable) {
+		if err := apply(locktest.Begin("in memory")); !errors.Is(err, lock.ErrUnavailable) {
 			t.Errorf("with a replica that keeps nothing on disk: %v", err)
 		}
 		do(t, raw(t, replica.Addr), "CONFIG", "SET", "appendonly", "yes")
-		await(t, func() bool { return apply(change("on disk")) == nil })
+		await(t, func() bool { return apply(locktest.Begin("on disk")) == nil })
 	})
 	t.Run("B63 a replica that does not follow", func(t *testing.T) {
 		replica.Pause(t)
-		if err := apply(change("alone")); !errors.Is(err, lock.ErrUnavailable) {
+		if err := apply(locktest.Begin("alone")); !errors.Is(err, lock.ErrUnavailable) {
 			t.Errorf("with no replica that follows: %v", err)
 		}
 		replica.Resume(t)
-		await(t, func() bool { return apply(change("followed")) == nil })
+		await(t, func() bool { return apply(locktest.Begin("followed")) == nil })
 	})
 	t.Run("B63 a server without it takes over", func(t *testing.T) {
 		primary.Stop(t)
@@ -64,7 +64,7 @@ func TestReplicasOnDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		primary.Start(t)
-		await(t, func() bool { return apply(change("taken over")) == nil })
+		await(t, func() bool { return apply(locktest.Begin("taken over")) == nil })
 	})
 	replica.Kill(t) // it does not end while it writes its log anew, as after a sync
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/sqlitelock"
 )
 
@@ -47,13 +48,6 @@ func open(t *testing.T, path string, o sqlitelock.Options) *sqlitelock.Store {
 	return s
 }
 
-func change(text string) lock.Change {
-	return lock.Change{Seen: true, Next: lock.Record{
-		Key: lock.KeyOf("shop", "stripe", text), Text: text, State: lock.StateRunning, Attempt: 1,
-		Token: lock.NewToken(), Version: lock.NewVersion(), Lease: time.Minute, RunsUntil: time.Minute,
-	}}
-}
-
 // apply sends one change with two seconds for it.
 func apply(s *sqlitelock.Store, c lock.Change) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -63,7 +57,7 @@ func apply(s *sqlitelock.Store, c lock.Change) error {
 }
 
 func ownerAlone(t *testing.T, path string) {
-	if err := apply(open(t, path, sqlitelock.Options{}), change("e")); err != nil {
+	if err := apply(open(t, path, sqlitelock.Options{}), locktest.Begin("e")); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []string{path, path + "-wal", path + "-shm"} {
@@ -80,7 +74,7 @@ func ownerAlone(t *testing.T, path string) {
 func folderLater(t *testing.T, path string) {
 	path = filepath.Join(filepath.Dir(path), "later", "claims.db")
 	s := open(t, path, sqlitelock.Options{})
-	if err := apply(s, change("e")); !errors.Is(err, lock.ErrUnavailable) {
+	if err := apply(s, locktest.Begin("e")); !errors.Is(err, lock.ErrUnavailable) {
 		t.Fatal(err)
 	}
 	if _, err := s.Read(t.Context(), []lock.Key{{}}); !errors.Is(err, lock.ErrUnavailable) {
@@ -89,7 +83,7 @@ func folderLater(t *testing.T, path string) {
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(s, change("e")); err != nil {
+	if err := apply(s, locktest.Begin("e")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Read(t.Context(), []lock.Key{{}}); err != nil {
@@ -103,7 +97,7 @@ func anothersDatabase(t *testing.T, path string) {
 	if _, err := db.Exec("CREATE TABLE users (id)"); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(open(t, path, sqlitelock.Options{}), change("e")); !errors.Is(err, lock.ErrUnfit) {
+	if err := apply(open(t, path, sqlitelock.Options{}), locktest.Begin("e")); !errors.Is(err, lock.ErrUnfit) {
 		t.Fatal(err)
 	}
 }
@@ -113,27 +107,27 @@ func noDatabase(t *testing.T, path string) {
 		"which is a hundred bytes"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(open(t, path, sqlitelock.Options{}), change("e")); !errors.Is(err, lock.ErrUnfit) {
+	if err := apply(open(t, path, sqlitelock.Options{}), locktest.Begin("e")); !errors.Is(err, lock.ErrUnfit) {
 		t.Fatal(err)
 	}
 }
 
 func noMigrate(t *testing.T, path string) {
 	s := open(t, path, sqlitelock.Options{NoMigrate: true})
-	if err := apply(s, change("e")); !errors.Is(err, lock.ErrUnfit) {
+	if err := apply(s, locktest.Begin("e")); !errors.Is(err, lock.ErrUnfit) {
 		t.Fatal(err)
 	}
 	if err := s.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(s, change("e")); err != nil {
+	if err := apply(s, locktest.Begin("e")); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func newerSchema(t *testing.T, path string) {
 	before := open(t, path, sqlitelock.Options{})
-	if err := apply(before, change("e")); err != nil {
+	if err := apply(before, locktest.Begin("e")); err != nil {
 		t.Fatal(err)
 	}
 	db := raw(t, path)
@@ -143,11 +137,11 @@ func newerSchema(t *testing.T, path string) {
 	}
 	after := open(t, path, sqlitelock.Options{NoMigrate: true})
 	for i, s := range []*sqlitelock.Store{before, after} {
-		c := change(fmt.Sprint(i))
+		c := locktest.Begin(fmt.Sprint(i))
 		if err := apply(s, c); err != nil {
 			t.Fatal(err)
 		}
-		records, err := s.Read(t.Context(), []lock.Key{change("e").Next.Key, c.Next.Key})
+		records, err := s.Read(t.Context(), []lock.Key{locktest.Begin("e").Next.Key, c.Next.Key})
 		if err != nil || !records[0].Exists() || !records[1].Exists() {
 			t.Fatal(records, err)
 		}
@@ -164,14 +158,14 @@ func newerSchema(t *testing.T, path string) {
 // commits, or rolls back: the begin that waits for it is told what stands.
 func conflict(t *testing.T, path string) {
 	s := open(t, path, sqlitelock.Options{})
-	if err := apply(s, change("model")); err != nil {
+	if err := apply(s, locktest.Begin("model")); err != nil {
 		t.Fatal(err)
 	}
 	db := raw(t, path)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	for _, end := range []string{"COMMIT", "ROLLBACK"} {
-		c := change(end)
+		c := locktest.Begin(end)
 		if _, err := db.Exec(`BEGIN IMMEDIATE; CREATE TEMP TABLE one AS SELECT * FROM claims LIMIT 1;
 			UPDATE one SET digest = ?1, version = randomblob(16); INSERT INTO claims SELECT * FROM one; DROP TABLE one`,
 			c.Next.Digest[:]); err != nil {
@@ -202,7 +196,7 @@ func conflict(t *testing.T, path string) {
 // B57: who reads for long, another process too, holds up no writer.
 func longReader(t *testing.T, path string) {
 	s := open(t, path, sqlitelock.Options{})
-	if err := apply(s, change("e")); err != nil {
+	if err := apply(s, locktest.Begin("e")); err != nil {
 		t.Fatal(err)
 	}
 	db := raw(t, path)
@@ -213,7 +207,7 @@ func longReader(t *testing.T, path string) {
 	}
 	defer rows.Close()
 	for i := range 20 {
-		if err := apply(s, change(fmt.Sprint(i))); err != nil {
+		if err := apply(s, locktest.Begin(fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -224,7 +218,7 @@ func longReader(t *testing.T, path string) {
 
 func lockedElsewhere(t *testing.T, path string) {
 	s := open(t, path, sqlitelock.Options{})
-	if err := apply(s, change("e")); err != nil {
+	if err := apply(s, locktest.Begin("e")); err != nil {
 		t.Fatal(err)
 	}
 	db := raw(t, path)
@@ -234,7 +228,7 @@ func lockedElsewhere(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if err := apply(s, change("f")); !errors.Is(err, lock.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+	if err := apply(s, locktest.Begin("f")); !errors.Is(err, lock.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 	if waited := time.Since(start); waited > 4*time.Second {
@@ -246,7 +240,7 @@ func lockedElsewhere(t *testing.T, path string) {
 	if _, err := db.Exec("ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(s, change("g")); err != nil {
+	if err := apply(s, locktest.Begin("g")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -256,7 +250,7 @@ func openedAtOnce(t *testing.T, path string) {
 	for range 10 {
 		s := open(t, path, sqlitelock.Options{})
 		wg.Go(func() {
-			c := change("e")
+			c := locktest.Begin("e")
 			if err := apply(s, c); err != nil {
 				t.Error(err)
 			}
@@ -282,13 +276,13 @@ func forgotten(t *testing.T, path string) {
 		}
 		return bytes.Contains(file, []byte("CANARY"))
 	}
-	done := change("evt_1")
+	done := locktest.Begin("evt_1")
 	done.Next.State = lock.StateDone
 	done.Next.AnswerBody = bytes.Repeat([]byte("CANARY"), 10_000)
 	if !holds(done) {
 		t.Fatal("the body never was in the file: this shows nothing")
 	}
-	forget := change("evt_1")
+	forget := locktest.Begin("evt_1")
 	forget.Expect = done.Next.Version
 	forget.Next.State = lock.StateTombstone
 	if holds(forget) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"oncegate/lock"
+	"oncegate/lock/locktest"
 	"oncegate/lock/sqlitelock"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 // that stands.
 func count(path string) error {
 	s := sqlitelock.Open(path, sqlitelock.Options{})
-	k := change("counter").Next.Key
+	k := locktest.Begin("counter").Next.Key
 	for {
 		records, err := s.Read(context.Background(), []lock.Key{k})
 		if err != nil {
@@ -57,7 +58,7 @@ func count(path string) error {
 func TestProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "claims.db")
 	s := open(t, path, sqlitelock.Options{})
-	c := change("counter")
+	c := locktest.Begin("counter")
 	if err := apply(s, c); err != nil {
 		t.Fatal(err)
 	}
