@@ -24,7 +24,7 @@ func TestPodConnectionFlood(t *testing.T) {
 	app := harness.NewApp(t, testenv.Port(t), func(*harness.Request) harness.Reply { return harness.Reply{Body: []byte("done")} })
 	gate := binary.Serve(t, harness.Config{Upstream: app.URL, Routes: harness.StripeRoute, Env: []string{podMemLimit}})
 	const flood, wave = 3000, 1500 // there is room for some 1300
-	answered := func(t *testing.T) {
+	probed := func(t *testing.T) {
 		t.Helper()
 		for _, url := range []string{gate.Health + "/livez", gate.Health + "/readyz"} {
 			if took := fastest(t, url); took > time.Second {
@@ -32,6 +32,10 @@ func TestPodConnectionFlood(t *testing.T) {
 			}
 		}
 		fastest(t, gate.URL+"/page") // a place comes free, if only after a while
+	}
+	answered := func(t *testing.T) {
+		t.Helper()
+		probed(t)
 		accepted(t, deliver(t, gate, harness.NewEvent(int(time.Now().UnixNano()%1e9))), "fresh")
 	}
 
@@ -57,8 +61,10 @@ func TestPodConnectionFlood(t *testing.T) {
 		answered(t)
 	})
 	t.Run("with bodies that don't end", func(t *testing.T) {
-		idle(t, gate, wave, "POST "+harness.WebhookPath+" HTTP/1.1\r\nHost: shop\r\nStripe-Signature: t=1,v1=00\r\nContent-Length: 5000000\r\n\r\n{")
-		answered(t)
+		idle(t, gate, wave, slowBody())
+		until(t, "as many are in hand as may be", func() bool { return gate.Metric(t, "oncegate_in_hand") == 1024 })
+		probed(t)
+		refused(t, deliver(t, gate, harness.NewEvent(1)), "overload")
 	})
 	withinMemory(t, gate)
 }
@@ -105,6 +111,12 @@ func TestPodHTTP2(t *testing.T) {
 	}
 	accepted(t, deliver(t, gate, harness.NewEvent(1)), "fresh")
 	withinMemory(t, gate)
+}
+
+// slowBody begins a delivery that might be right.
+func slowBody() string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: shop\r\nStripe-Signature: %s\r\nContent-Length: 5000000\r\n\r\n{",
+		harness.WebhookPath, harness.NewEvent(1).Delivery().Header.Get("Stripe-Signature"))
 }
 
 func dial(t *testing.T, gate *harness.Gate) net.Conn {

@@ -39,7 +39,7 @@ func TestPodBeyondLimits(t *testing.T) {
 
 	idle(t, gate, 300, "")
 	idle(t, gate, 300, "POST "+harness.WebhookPath+" HTTP/1.1\r\nHost: shop\r\nCookie: "+strings.Repeat("c", 60000))
-	idle(t, gate, 100, "POST "+harness.WebhookPath+" HTTP/1.1\r\nHost: shop\r\nStripe-Signature: t=1,v1=00\r\nContent-Length: 5000000\r\n\r\n{")
+	idle(t, gate, 100, slowBody())
 	answers := flood(t, gate, 250)
 
 	t.Run("what is too much is refused, and the rest waits for the app", func(t *testing.T) {
