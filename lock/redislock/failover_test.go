@@ -19,14 +19,15 @@ import (
 )
 
 // insist sends a change until it is answered, as a Gate does. Each error must say
-// that the store is out of reach, and no answer that another's record stands.
+// that the store is out of reach or, as a replica does, unfit; and no answer that
+// another's record stands.
 func insist(t *testing.T, s *redislock.Store, c lock.Change) {
 	t.Helper()
 	await(t, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		results, err := s.Apply(ctx, []lock.Change{c})
-		if err != nil && !errors.Is(err, lock.ErrUnavailable) {
+		if err != nil && !errors.Is(err, lock.ErrUnavailable) && !errors.Is(err, lock.ErrUnfit) {
 			t.Errorf("%s: %v", c.Next.Text, err)
 		}
 		if err == nil && !results[0].Applied(c) {
