@@ -1,87 +1,92 @@
 package main
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
+	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver that dumps are read with
-
-	"oncegate/internal/admin"
 )
 
-// B72 What a delivery and its answer hold gets into no log, metric, evidence or
-// dump beyond what record allows; and what is forgotten is gone from all of them.
-func TestCanaries(t *testing.T) {
-	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Set-Cookie", "CANARY-SET-COOKIE")
-		w.Header().Set("X-App", "CANARY-APP-HEADER")
-		_, _ = io.WriteString(w, "CANARY-ANSWER")
-	}))
-	defer app.Close()
-	for record, allowed := range map[string][]string{
-		"none":      {"CANARY-ANSWER"},
-		"unsettled": {"CANARY-ANSWER"},
-		"headers":   {"CANARY-ANSWER", "CANARY-HEADER", "CANARY-QUERY", "CANARY-AGENT", "CANARY-TRACE"},
-		"full":      {"CANARY-ANSWER", "CANARY-HEADER", "CANARY-QUERY", "CANARY-AGENT", "CANARY-TRACE", "CANARY-BODY"},
-	} {
-		t.Run("record "+record, func(t *testing.T) {
-			s := serveProcess(t, app.URL, "log_level: debug\nredact: [X-Api-Key]\nrecord: "+record)
-			dir := filepath.Dir(s.file)
-			s.canary(t, "evt_kept", "whsec_test", http.StatusOK)
-			s.canary(t, "evt_kept", "whsec_test", http.StatusOK)
-			s.canary(t, "evt_forged", "whsec_other", http.StatusUnauthorized)
-			s.evidenced(t, "evt_kept", 2)
-			said := map[string]string{}
-			_, said["the metrics"] = s.probe(t, "/metrics")
-			for _, args := range [][]string{{"ls"}, {"show", "evt_kept"}} {
-				_, out, errs := runHere(t, nil, append(append([]string{"claims"}, args...), "--json", "--config", s.file)...)
-				said["claims "+args[0]] = out + errs
-			}
-			said["the dump of evidence"] = dump(t, filepath.Join(dir, "oncegate-evidence.db"), "oncegate_evidence")
-			if !strings.Contains(said["the dump of evidence"], "evt_kept") || strings.Contains(said["the dump of evidence"], "evt_forged") {
-				t.Errorf("evidence is of the wrong events: %s", said["the dump of evidence"])
-			}
-			claims := dump(t, filepath.Join(dir, "oncegate.db"), "claims")
-			for _, word := range allowed {
-				if !strings.Contains(claims, word) {
-					t.Errorf("the dump of claims lacks %s, which record: %s keeps", word, record)
-				}
-				claims = strings.ReplaceAll(claims, word, "")
-			}
-			said["the dump of claims"] = claims
+// A canary is a word that somebody put in, and that is looked for in all that comes
+// out. Those of the event that fails have another beginning, since its request is
+// kept until somebody decides.
+func canary(word string) string  { return "CANARY-" + word + "." }
+func failing(word string) string { return "CANARYF-" + word + "." }
 
-			code, out, errs := runHere(t, nil, "claims", "forget", "evt_kept", "--reason", "a person asked", "--config", s.file)
-			if code != 0 {
-				t.Fatalf("forget: %d %s %s", code, out, errs)
-			}
+// What is kept of a request that is kept, but for its body.
+var heads = []string{"HEADER", "QUERY", "AGENT", "TRACE", "STATE"}
+
+// What is kept of the body.
+var bodies = []string{"BODY", "JSONKEY", "TAG"}
+
+// B72 What a delivery, its answer, the configuration and the environment hold gets
+// into no log, span, metric, evidence, page, file or dump beyond what record allows;
+// and what is forgotten is gone from all of them.
+func TestCanaries(t *testing.T) {
+	for _, record := range []string{"none", "unsettled", "headers", "full"} {
+		t.Run("record "+record, func(t *testing.T) {
+			t.Parallel()
+			app := httptest.NewServer(http.HandlerFunc(canaryApp))
+			defer app.Close()
+			collector := newCollector(t)
+			s := serveCanaries(t, app.URL, collector.URL, "record: "+record)
+			s.sendCanaries(t, app.URL)
+			s.evidenced(t, 4)
+
+			out := s.sinks(t)
+			s.decideAll(t)
 			s.signal(t, syscall.SIGTERM)
 			s.code(t)
-			gone := dump(t, filepath.Join(dir, "oncegate.db"), "claims") + dump(t, filepath.Join(dir, "oncegate-evidence.db"), "oncegate_evidence")
-			if strings.Contains(gone, "CANARY") || strings.Contains(gone, "evt_kept") {
-				t.Errorf("forgotten, and still there: %s", gone)
+			out["the log"], out["stderr"] = s.stdout.String(), s.errs.String()
+			out["the spans"], out["the exported metrics"] = collector.said()
+
+			answered := []string{canary("ANSWER"), canary("LINK"), failing("LINK")}
+			if record == "unsettled" || record == "full" {
+				answered = append(answered, failing("ERROR"))
 			}
-			said["the log"] = s.stdout.String() + s.errs.String()
-			token, err := admin.ReadToken(dir)
-			if err != nil {
-				t.Fatal(err)
+			kept := []string{canary("TAG"), canary("ANSWER"), canary("LINK"), "CANARYF-"} // of what is unknown, all is kept
+			if record == "headers" || record == "full" {
+				kept = append(kept, words(canary, heads)...)
 			}
-			for where, text := range said {
-				for _, secret := range []string{"CANARY", "whsec_", token} {
-					if i := strings.Index(text, secret); i >= 0 {
-						t.Errorf("in %s: %s", where, text[max(0, i-100):min(len(text), i+60)])
+			if record == "full" {
+				kept = append(kept, words(canary, bodies)...)
+				kept = append(kept, canary("FORM"))
+			}
+			tags := []string{canary("TAG"), failing("TAG")}
+			shown := append(slices.Clone(tags), canary("LINK"), failing("LINK"))
+			allowed := map[string][]string{
+				"claims ls": tags, "claims show": shown, "claims show --body": append(slices.Clone(shown), answered...),
+				"GET /v1/claims": tags, "GET /v1/events": shown, "GET /v1/events?body=true": append(slices.Clone(shown), answered...),
+				"the files of evidence": answered, "the table of claims": kept,
+			}
+			for where, must := range map[string][]string{
+				"claims ls": tags, "claims show --body": answered, "GET /v1/events?body=true": answered, "the files of evidence": answered, "the table of claims": kept,
+				"the log": {"evt_kept"}, "the spans": {"evt_kept"}, "the metrics": {`result="failed"`}, "the exported metrics": {"oncegate.deliveries"},
+				"oncegate doctor": {"ok"}, "GET /v1/refused": {"unverified"},
+			} {
+				for _, word := range must {
+					if !strings.Contains(out[where], word) {
+						t.Errorf("%s lacks %s", where, word)
+					}
+				}
+			}
+			for where, text := range out {
+				none(t, where, text, allowed[where]...)
+			}
+			for file, text := range s.files(t) {
+				none(t, file+", after all was forgotten", text)
+				for _, key := range []string{"evt_kept", "evt_failed", "evt_form"} {
+					if strings.Contains(text, key) {
+						t.Errorf("%s was forgotten, and is in %s", key, file)
 					}
 				}
 			}
@@ -89,26 +94,89 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// canary sends a delivery full of canaries.
-func (s *served) canary(t *testing.T, event, secret string, want int) {
+func words(as func(string) string, list []string) (all []string) {
+	for _, word := range list {
+		all = append(all, as(word))
+	}
+	return all
+}
+
+// none wants no canary in a text, but for those allowed, which stand for all that
+// begin so.
+func none(t *testing.T, where, text string, allowed ...string) {
 	t.Helper()
-	body := fmt.Sprintf(`{"id":%q,"type":"invoice.paid","card":"CANARY-BODY"}`, event)
-	req := stripeRequest(s.url, body, secret)
-	req.URL.RawQuery = "token=CANARY-QUERY"
+	for _, word := range allowed {
+		text = strings.ReplaceAll(text, word, "")
+	}
+	for _, secret := range []string{"CANARY", canarySecret, canaryToken, canaryHeader} {
+		if i := strings.Index(text, secret); i >= 0 {
+			t.Errorf("in %s: %q", where, text[max(0, i-100):min(len(text), i+60)])
+		}
+	}
+}
+
+// canaryApp fails for one event, and answers all others, with canaries either way.
+func canaryApp(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // a broken one is the test's own
+	as, status, says := canary, http.StatusOK, canary("ANSWER")
+	if strings.Contains(string(body), "evt_failed") {
+		// The app repeats the request's credentials, as an error page may.
+		as, status = failing, http.StatusInternalServerError
+		says = failing("ERROR") + r.Header.Get("Authorization") + r.Header.Get("Cookie") + r.Header.Get("X-Api-Key")
+	}
+	w.Header().Set("Set-Cookie", as("SET-COOKIE"))
+	w.Header().Set("X-App", as("APP-HEADER"))
+	w.Header().Set("Link", as("LINK"))
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, says) // who asked may be gone
+}
+
+// sendCanaries sends all that may come: what is claimed, failed, refused, and passed
+// on. Four deliveries have an event key.
+func (s *served) sendCanaries(t *testing.T, app string) {
+	t.Helper()
+	send := func(want int, req *http.Request) {
+		t.Helper()
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Fatalf("%s: status %d, want %d", req.URL, resp.StatusCode, want)
+		}
+	}
+	event := func(key string, as func(string) string, secret string) *http.Request {
+		return full(s.url, fmt.Sprintf(`{"id":%q,"type":"invoice.paid","order":%q,%q:1,"card":%q}`, key, as("TAG"), as("JSONKEY"), as("BODY")), as, secret)
+	}
+	send(200, event("evt_kept", canary, canarySecret))
+	send(200, event("evt_kept", canary, canarySecret))
+	send(500, event("evt_failed", failing, canarySecret))
+	send(401, event("evt_forged", canary, "another"))
+	send(401, full(s.url, `{"id":`, canary, canary("SIGNATURE")))
+	send(400, full(s.url, `{"id":"evt_1","`+canary("JSONKEY"), canary, canarySecret)) // malformed
+	send(422, full(s.url, `{"`+canary("JSONKEY")+`":1}`, canary, canarySecret))       // no key
+	form := full(s.url, "id=evt_form&note="+canary("FORM"), canary, canarySecret)
+	form.URL.Path = "/form"
+	form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	send(200, form)
+	page := full(s.url, canary("BODY"), canary, "")
+	page.URL.Path = "/reset/" + canary("PATH")
+	send(200, page)
+}
+
+// full is a delivery with a canary in every place.
+func full(host, body string, as func(string) string, secret string) *http.Request {
+	req := stripeRequest(host, body, secret)
+	req.URL.RawQuery = "token=" + as("QUERY")
 	for name, value := range map[string]string{
-		"Cookie": "s=CANARY-COOKIE", "Authorization": "Bearer CANARY-AUTHORIZATION", "X-Api-Key": "CANARY-REDACTED",
-		"X-Plain": "CANARY-HEADER", "User-Agent": "CANARY-AGENT", "Traceparent": "CANARY-TRACE",
+		"Cookie": "s=" + as("COOKIE"), "Authorization": "Bearer " + as("AUTHORIZATION"), "X-Api-Key": as("REDACTED"),
+		"X-Plain": as("HEADER"), "User-Agent": as("AGENT"), "X-Trace": as("TRACE"),
+		"Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "Tracestate": "x=" + as("STATE"),
 	} {
 		req.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != want {
-		t.Fatalf("%s: status %d, want %d", event, resp.StatusCode, want)
-	}
+	return req
 }
 
 // stripeRequest is a delivery to a host's webhook, as Stripe signs it.
@@ -116,57 +184,40 @@ func stripeRequest(host, body, secret string) *http.Request {
 	at := time.Now().Unix()
 	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "%d.%s", at, body)
-	req := httptest.NewRequest(http.MethodPost, "http://"+host+"/stripe/webhook", strings.NewReader(body))
+	req := httptest.NewRequest(http.MethodPost, (&url.URL{Scheme: "http", Host: host, Path: "/stripe/webhook"}).String(), strings.NewReader(body))
 	req.RequestURI = "" // it is a client's
 	req.Header.Set("Stripe-Signature", fmt.Sprintf("t=%d,v1=%s", at, hex.EncodeToString(mac.Sum(nil))))
 	return req
 }
 
-// evidenced waits until the evidence of an event stands for so many deliveries.
-func (s *served) evidenced(t *testing.T, event string, deliveries int) {
+// decideAll decides what is open, and forgets all events.
+func (s *served) decideAll(t *testing.T) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"done", "evt_failed", "--reason", "it is in the books"}, {"forget", "evt_failed", "--reason", "asked to"},
+		{"forget", "evt_kept", "--reason", "asked to"}, {"forget", "evt_form", "--reason", "asked to"},
+	} {
+		if code, out, errs := runHere(t, s.env, append(append([]string{"claims"}, args...), "--config", s.file)...); code != 0 {
+			t.Fatalf("%v: %d %s %s", args, code, out, errs)
+		}
+	}
+}
+
+// evidenced waits until evidence stands for so many deliveries.
+func (s *served) evidenced(t *testing.T, deliveries int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		code, out, _ := runHere(t, nil, "stats", "--json", "--config", s.file)
-		if code == 0 && strings.Contains(out, fmt.Sprintf(`"deliveries":%d,`, deliveries)) {
+		code, out, _ := runHere(t, s.env, "stats", "--json", "--config", s.file)
+		sum := 0
+		for _, part := range strings.Split(out, `"deliveries":`)[1:] {
+			n := 0
+			if _, err := fmt.Sscanf(part, "%d", &n); err == nil {
+				sum += n
+			}
+		}
+		if code == 0 && sum == deliveries {
 			return
 		}
 	}
-	t.Fatalf("there is no evidence of %d deliveries of %s", deliveries, event)
-}
-
-// dump is all that a table of an SQLite file holds, as bytes.
-func dump(t *testing.T, file, table string) string {
-	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=query_only(1)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	rows, err := db.Query("SELECT * FROM " + table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all bytes.Buffer
-	for rows.Next() {
-		values := make([]any, len(columns))
-		for i := range values {
-			values[i] = new(sql.RawBytes)
-		}
-		if err := rows.Scan(values...); err != nil {
-			t.Fatal(err)
-		}
-		for i := range values {
-			all.Write(*values[i].(*sql.RawBytes))
-			all.WriteByte('|')
-		}
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all.String()
+	t.Fatalf("there is no evidence of %d deliveries", deliveries)
 }

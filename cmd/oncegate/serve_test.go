@@ -49,8 +49,10 @@ func newSlowApp(t *testing.T) *slowApp {
 // A served is a running `oncegate serve`.
 type served struct {
 	cmd          *exec.Cmd
-	file         string // its configuration
+	file         string   // its configuration
+	env          []string // nil: the test's own
 	url, health  string
+	adminURL     string
 	stdout, errs lockedBuffer
 	ended        chan error
 }
@@ -70,6 +72,7 @@ func serveProcess(t *testing.T, app, more string) *served {
 func (s *served) start(t *testing.T) {
 	t.Helper()
 	s.cmd = exec.Command(binary(t), "serve", "--config", s.file)
+	s.cmd.Env = s.env
 	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.errs
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -125,7 +128,7 @@ func (s *served) code(t *testing.T) int {
 
 func (s *served) config(t *testing.T) *config.Config {
 	t.Helper()
-	c, err := config.Load(config.Options{Path: s.file})
+	c, err := config.Load(config.Options{Path: s.file, Env: s.env})
 	if err != nil {
 		t.Fatal(err)
 	}

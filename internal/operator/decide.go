@@ -158,7 +158,10 @@ func (d *Desk) outcome(ctx context.Context, verb lock.Verb, decision *Decision, 
 	if t.Record.Exists() {
 		o.State = t.Record.State.String()
 	}
-	if t.Err != nil {
+	// What is forgotten already is as it should be. But another replica may have
+	// evidence of its own.
+	again := verb == lock.VerbForget && t.Record.State == lock.StateTombstone && errors.Is(t.Err, lock.ErrRefused)
+	if t.Err != nil && !again {
 		o.Code, o.Error = codeOf(t.Err), t.Err.Error()
 	}
 	if !o.Stands() {

@@ -57,6 +57,9 @@ func (d *Desk) Find(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	if q.Key != "" && !q.Unfinished {
+		return d.findByKey(ctx, &q)
+	}
 	at, err := decodeAfter(q.After, len(filters))
 	if err != nil {
 		return Page{}, err
@@ -90,6 +93,26 @@ func (d *Desk) Find(ctx context.Context, q Query) (Page, error) {
 			}
 			last := &found[len(found)-1]
 			after = lock.Cursor{Scope: last.Scope, Digest: last.Digest}
+		}
+	}
+	return page, nil
+}
+
+// findByKey reads the claims that a whole key may stand for, which is quick
+// however many there are, and finds what was forgotten too.
+func (d *Desk) findByKey(ctx context.Context, q *Query) (Page, error) {
+	page := Page{Claims: []Claim{}}
+	keys := d.keys(q.Scope, q.Key)
+	if len(keys) == 0 || q.After != "" {
+		return page, nil
+	}
+	records, err := d.Store.Read(ctx, keys)
+	if err != nil {
+		return Page{}, err
+	}
+	for i := range records {
+		if r := &records[i]; r.Exists() && matches(r, q) && len(page.Claims) < q.Limit {
+			page.Claims = append(page.Claims, ClaimOf(r, time.Now()))
 		}
 	}
 	return page, nil
@@ -193,9 +216,17 @@ func (d *Desk) findByResult(ctx context.Context, q Query) (Page, error) {
 // matches says of a record what the store says elsewhere.
 func matches(r *lock.Record, q *Query) bool {
 	return (q.State == "" || r.State.String() == q.State) &&
-		(q.Key == "" || r.Text == q.Key) && strings.Contains(r.Text, q.Part) &&
+		(q.Key == "" || has(r, q.Key)) && strings.Contains(r.Text, q.Part) &&
 		(q.Tag == "" || slices.Contains(r.Tags, q.Tag)) &&
+		(q.SeenWithin == 0 || q.Result != "" || r.LastSeen <= q.SeenWithin) &&
 		(q.NotSeenFor == 0 || r.LastSeen > q.NotSeenFor)
+}
+
+// has reports whether a record is a key's, by its digest: what was forgotten has no
+// text.
+func has(r *lock.Record, key string) bool {
+	alone, _ := strings.CutPrefix(key, r.Scope+":")
+	return r.Digest == lock.KeyOf(r.Namespace, r.Scope, key).Digest || r.Digest == lock.KeyOf(r.Namespace, r.Scope, alone).Digest
 }
 
 // observed reports whether an event without a claim was asked for.

@@ -81,6 +81,11 @@ func TestFind(t *testing.T) {
 		{"all, but no duties", operator.Query{}, []string{"github:old", "github:old-done", "stripe:evt_new", "stripe:evt_new2", "stripe:evt_old"}},
 		{"by tag", operator.Query{Tag: "order=4471"}, []string{"stripe:evt_new"}},
 		{"by a whole key", operator.Query{Key: "evt_new"}, []string{"stripe:evt_new"}},
+		{"by a whole key, with its scope", operator.Query{Key: "stripe:evt_new"}, []string{"stripe:evt_new"}},
+		{"by a whole key, of another scope", operator.Query{Key: "evt_new", Scope: "github"}, nil},
+		{"by a whole key and what it is not", operator.Query{Key: "evt_new", State: "done"}, nil},
+		{"by a whole key and a result", operator.Query{Key: "evt_old", Result: "failed"}, []string{"stripe:evt_old"}},
+		{"by a key that only evidence knows", operator.Query{Key: "old", Result: "failed"}, nil},
 		{"by a part of one", operator.Query{Part: "evt_new"}, []string{"stripe:evt_new", "stripe:evt_new2"}},
 		{"by state", operator.Query{State: "done", Scope: "github"}, []string{"github:old-done"}},
 		{"by time", operator.Query{NotSeenFor: 10 * time.Minute}, []string{"github:old", "github:old-done", "stripe:evt_old"}},
@@ -250,6 +255,40 @@ func TestDecide(t *testing.T) {
 		change(&decision)
 		if _, err := d.Decide(t.Context(), decision); !errors.Is(err, operator.ErrQuery) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// B72 Forgetting may be said again: with Redis each replica has evidence of its own.
+func TestForgetAgain(t *testing.T) {
+	d, _, put := newDesk(t)
+	put("stripe", "evt_1", lock.StateDone)
+	for range 2 {
+		err := d.Evidence.Write(t.Context(), []evidence.Entry{{
+			ID: evidence.ID{1}, Key: lock.KeyOf("shop", "stripe", "evt_1"), First: time.Now(), Last: time.Now(), Count: 1, Result: "fresh", Facts: evidence.Facts{Remote: "192.0.2.1"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lives, err := d.ShowKey(t.Context(), "stripe", "evt_1", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes, err := d.Decide(t.Context(), operator.Decision{Verb: "forget", Who: "alice", Reason: "asked to", Claims: []operator.Ref{lives[0].Claim.Ref()}})
+		if err != nil || outcomes[0].Code != "" || outcomes[0].State != "tombstone" {
+			t.Errorf("%+v, %v", outcomes, err)
+		}
+		if page, err := d.Find(t.Context(), operator.Query{Key: "evt_1", Limit: 9}); err != nil || len(page.Claims) != 1 || page.Claims[0].State != "tombstone" {
+			t.Errorf("what was forgotten is not found by its key: %+v, %v", page, err)
+		}
+		lives, err = d.ShowKey(t.Context(), "stripe", "evt_1", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range lives[0].Timeline {
+			if m.Kind != "decision" || m.Remote != "" {
+				t.Errorf("known after it was forgotten: %+v", m)
+			}
 		}
 	}
 }

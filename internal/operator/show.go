@@ -59,7 +59,16 @@ func (d *Desk) Show(ctx context.Context, scope string, digest lock.Digest, body 
 // ShowKey is Show for an event key, which each scope may know; and for
 // scope:key, as Oncegate-Event and the logs write it.
 func (d *Desk) ShowKey(ctx context.Context, scope, text string, body bool) ([]*Life, error) {
-	var keys []lock.Key
+	keys := d.keys(scope, text)
+	if len(keys) == 0 {
+		return nil, ErrNotFound
+	}
+	return d.lives(ctx, keys, body)
+}
+
+// keys are those that an event key may stand for: one in each scope, or in the one
+// that is named.
+func (d *Desk) keys(scope, text string) (keys []lock.Key) {
 	for _, s := range d.Scopes() {
 		if scope == "" || s.Name == scope {
 			keys = append(keys, lock.KeyOf(d.Namespace, s.Name, text))
@@ -72,10 +81,7 @@ func (d *Desk) ShowKey(ctx context.Context, scope, text string, body bool) ([]*L
 	case scope == "" && cut:
 		keys = append(keys, lock.KeyOf(d.Namespace, before, after))
 	}
-	if len(keys) == 0 {
-		return nil, ErrNotFound
-	}
-	return d.lives(ctx, keys, body)
+	return keys
 }
 
 // lives returns what is known of the events with these keys, at least one.

@@ -156,6 +156,12 @@ func (s *Store) Forget(ctx context.Context, key lock.Key) error {
 	}
 	_, err := s.db.ExecContext(ctx, s.dialect.text("DELETE FROM @ WHERE namespace = ? AND scope = ? AND digest = ?"),
 		key.Namespace, key.Scope, key.Digest[:])
+	if err == nil && s.file != "" {
+		// What was written before lies in the write-ahead log until that is emptied.
+		// Where somebody reads it now, the next time will do.
+		var busy, pages, moved int
+		err = s.db.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &moved)
+	}
 	if err != nil {
 		return failed("forget", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"database/sql"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"oncegate/internal/atrest"
 	"oncegate/internal/evidence"
 	"oncegate/internal/evidence/sqlevidence"
+	"oncegate/lock"
 )
 
 func ring(t *testing.T, ids ...string) *atrest.Keyring {
@@ -123,6 +126,35 @@ func TestSealedFile(t *testing.T) {
 		found, err := s.Find(t.Context(), evidence.Query{Namespace: "shop", Limit: 9})
 		if err != nil || len(found) != 2 || !found[0].Sealed || found[1].Sealed {
 			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+	}
+}
+
+// B72 What is forgotten is nowhere in the files, while they stay open.
+func TestForgottenInFile(t *testing.T) {
+	dir := t.TempDir()
+	s := must(t)(sqlevidence.SQLite(dir+"/evidence.db", sqlevidence.Options{}))
+	for i := range 50 {
+		e := entry(i, fmt.Sprint("evt_", i%2), time.Now())
+		e.Remote = fmt.Sprint("canary", i%2)
+		if err := s.Write(t.Context(), []evidence.Entry{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Forget(t.Context(), lock.KeyOf("shop", "stripe", "evt_1")); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(dir + "/*")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte("canary1")) {
+			t.Errorf("%s still has what was forgotten", file)
 		}
 	}
 }
