@@ -101,10 +101,16 @@ func TestClusterFailover(t *testing.T) {
 	url := "redis+cluster://" + primaries[1].Addr + "?addr=" + primaries[2].Addr
 	s := opened(t, redislock.Options{URL: url, Replicas: 1})
 	t.Run("B63 MOVED: a replica takes over, and is asked to", func(t *testing.T) {
+		var since time.Time
 		inFlight(t, s, "moved", func() {
 			do(t, raw(t, replicas[0].Addr), "CLUSTER", "FAILOVER")
 			await(t, func() bool { return primary(t, replicas[0]) })
+			since = time.Now()
 		})
+		// The client library looks for itself once a minute.
+		if took := time.Since(since); took > 40*time.Second {
+			t.Errorf("it took %v to find the new primary", took)
+		}
 	})
 	t.Run("B63 CLUSTERDOWN: a primary dies", func(t *testing.T) {
 		replicaOfReplica := raw(t, replicas[0].Addr)
