@@ -44,7 +44,7 @@ func scaled() []scaledStore {
 		}},
 		{"MariaDB", 100_000_000, func(t *testing.T) *opened {
 			if maria == nil {
-				maria = testenv.MariaDB(t, "--innodb-buffer-pool-size="+sized("5G", "64M"), "--innodb-log-file-size="+sized("4G", "32M"))
+				maria = testenv.MariaDB(t, "--innodb-buffer-pool-size="+sized("5G", "64M"), "--innodb-log-file-size="+sized("2G", "32M"))
 			}
 			return openMariaDB(t, maria)
 		}},
