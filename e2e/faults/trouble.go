@@ -52,6 +52,7 @@ const (
 	clockForth  = "the store's clock is put forward, and then back"
 	clockBack   = "the store's clock is put back, and then forward"
 	clockLeap   = "the store's clock leaps past all limits" // and stays there
+	busyMachine = "the machine is too busy for the test"    // nobody's doing
 )
 
 // kinds are what may be broken in a world, as often as it is to come.

@@ -126,6 +126,9 @@ func Live(t *testing.T, o Options) (*Record, *Figures) {
 	endOperating()
 	others.Wait()
 	w.record.Troubles = append(w.record.Troubles, w.stalls...)
+	if n := len(w.stalls); n > 0 {
+		w.struck[busyMachine] = n
+	}
 	return w.record, w.figures()
 }
 
@@ -226,7 +229,7 @@ const stall = 250 * time.Millisecond
 func (w *world) watch(ctx context.Context) {
 	for last := time.Now(); rest(ctx, 50*ms); last = time.Now() {
 		if now := time.Now(); now.Sub(last) > stall {
-			w.stalls = append(w.stalls, Trouble{What: "the machine is busy", Gate: -1, From: last, To: now})
+			w.stalls = append(w.stalls, Trouble{What: busyMachine, Gate: -1, From: last, To: now})
 		}
 	}
 }
