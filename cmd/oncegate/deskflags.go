@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -110,11 +111,30 @@ func (p *program) token(f *deskFlags) (string, error) {
 			return value, nil
 		}
 	}
+	dir, err := p.tokenFolder(f)
+	if err != nil {
+		return "", err
+	}
+	token, err := admin.ReadToken(dir)
+	if err != nil {
+		return "", fmt.Errorf("%w; --token-file or ONCEGATE_ADMIN_TOKEN says another, --state-dir where the state folder is", err)
+	}
+	return token, nil
+}
+
+// tokenFolder is the state folder that the configuration names. Where there is
+// none it is the one that a serve without a file has.
+func (p *program) tokenFolder(f *deskFlags) (string, error) {
+	if f.path == "" {
+		if _, err := os.Stat(config.DefaultPath); errors.Is(err, fs.ErrNotExist) {
+			return config.StateDir(f.options(p.env))
+		}
+	}
 	c, err := config.Load(f.options(p.env))
 	if err != nil {
-		return "", fmt.Errorf("no token for --admin: neither --token-file nor ONCEGATE_ADMIN_TOKEN, and no configuration that names the state folder: %w", err)
+		return "", err
 	}
-	return admin.ReadToken(c.StateDir)
+	return c.StateDir, nil
 }
 
 // throughAPI makes the flags lead to the API of the oncegate that runs by the

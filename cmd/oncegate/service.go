@@ -128,7 +128,7 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 func listen(field, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: can't listen: %w; name another address", field, err)
+		return nil, fmt.Errorf("%s: %w; name another address", field, err)
 	}
 	return l, nil
 }

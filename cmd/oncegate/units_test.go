@@ -97,7 +97,7 @@ func TestReachable(t *testing.T) {
 }
 
 func TestPrintable(t *testing.T) {
-	if got := printable("a\x1b[2Jb\nü"); got != "a\uFFFD[2Jb\uFFFDü" {
+	if got := printable("a\x1b[2Jb\n\u0085ü"); got != "a\u241B[2Jb\u240A\uFFFDü" {
 		t.Errorf("%q", got)
 	}
 	for in, want := range map[string]string{"fresh": "fresh", "": "-", "\x1b[31m": "-", strings.Repeat("a", 33): "-"} {

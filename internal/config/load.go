@@ -42,6 +42,18 @@ func Load(o Options) (*Config, error) {
 	return config, nil
 }
 
+// StateDir returns the state folder of a configuration without a file: what the
+// flags say, or the environment, or the default. Its error is as Load's.
+func StateDir(o Options) (string, error) {
+	l := &loader{options: o, set: map[string]string{}}
+	l.readVariables()
+	l.applyEnvironment()
+	l.applyFlags()
+	dir := l.stateDir()
+	l.hideValues()
+	return dir, l.faults.Err()
+}
+
 // load also returns the files that it looked at, whether or not they could be
 // read, since a change to any of them may change the result.
 func load(o Options) (*Config, []source, strictyaml.Faults) {
@@ -94,7 +106,7 @@ func (l *loader) readVariables() {
 		l.vars.file, err = parseDotenv(data, l.vars.env)
 	}
 	if err != nil {
-		fault := strictyaml.Fault{File: l.options.EnvFile, Msg: err.Error()}
+		fault := strictyaml.Fault{File: l.options.EnvFile, Msg: fmt.Sprintf("can't be read (%s)", err)}
 		var at dotenvFault
 		if errors.As(err, &at) {
 			fault.Line, fault.Msg = at.line, at.msg
