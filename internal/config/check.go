@@ -37,12 +37,7 @@ const (
 
 // checkPolicy checks what one level says about policies, each field by itself.
 func (l *loader) checkPolicy(prefix string, p policy) {
-	switch value(p.Mode) {
-	case "inbox":
-		l.fault(prefix+"mode", "inbox is not available in this version; use enforce, observe or off")
-	default:
-		l.oneOf(prefix+"mode", p.Mode, string(ModeEnforce), string(ModeObserve), string(ModeOff))
-	}
+	l.oneOf(prefix+"mode", p.Mode, string(ModeEnforce), string(ModeObserve), string(ModeOff))
 	l.oneOf(prefix+"on_unknown", p.OnUnknown, "retry", "hold", "witness")
 	l.oneOf(prefix+"on_missing_key", p.OnMissingKey, "refuse", "forward")
 	l.oneOf(prefix+"on_mismatch", p.OnMismatch, "replay", "refuse", "run")

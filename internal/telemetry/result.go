@@ -26,7 +26,6 @@ const (
 	ResultOverload    Result = "overload"    // too much in hand
 	ResultHandshake   Result = "handshake"   // a provider's handshake, forwarded
 	ResultObserved    Result = "observed"    // forwarded and only watched
-	ResultAccepted    Result = "accepted"    // stored, and acknowledged before the app ran
 )
 
 // Results returns all result words.
@@ -36,7 +35,7 @@ func Results() []Result {
 		ResultSettling, ResultHeld, ResultUnreached, ResultUnknown,
 		ResultUnverified, ResultUnkeyed, ResultUnclaimed, ResultMalformed,
 		ResultMismatch, ResultUnavailable, ResultOverload, ResultHandshake,
-		ResultObserved, ResultAccepted,
+		ResultObserved,
 	}
 }
 
