@@ -45,8 +45,14 @@ Still running. Look around:
   curl http://%[2]s/                    the ledger of the shop without it
   curl http://%[3]s/metrics             what oncegate counts
   %[4]s claims ls --config %[5]s
+  %[4]s claims ls --tag order=evt_demo001 --config %[5]s
   %[4]s claims show evt_demo001 --config %[5]s
   %[4]s stats --config %[5]s
+
+The same from the operators' API, which is what --admin asks:
+
+  curl -H "Authorization: Bearer $(cat %[9]s)" 'http://%[10]s/v1/events?key=evt_demo001'
+  %[4]s claims show evt_demo001 --admin http://%[10]s --token-file %[9]s
 
 Send one new event ten times at once:
 
@@ -59,7 +65,7 @@ Or by hand, as often as you like; only the first reaches the shop:
   curl -i http://%[1]s%[7]s -H "Stripe-Signature: t=$t,v1=$v1" -d "$body"
 
 The log is %[8]s. Ctrl-C ends everything.
-`, s.front.Host, s.bare.url.Host, s.health, self, s.config, demoSecret, demoPath, s.log)
+`, s.front.Host, s.bare.url.Host, s.health, self, s.config, demoSecret, demoPath, s.log, s.token, s.admin)
 	return err
 }
 

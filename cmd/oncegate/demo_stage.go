@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"oncegate/internal/admin"
 	"oncegate/internal/config"
 	"oncegate/internal/shop"
 	"oncegate/internal/telemetry"
@@ -33,6 +34,7 @@ type stage struct {
 	service      *service
 	front        *url.URL // oncegate's webhook
 	health       string
+	admin, token string // the operators' address, and the file with their token
 	config, log  string // files
 	logFile      *os.File
 }
@@ -62,40 +64,62 @@ func newStage(ctx context.Context, dir string) (s *stage, err error) {
 func (s *stage) startService(ctx context.Context, dir string) error {
 	service := &service{version: thisBuild().Version}
 	service.log = telemetry.NewLogger(s.logFile, &service.level)
-	var err error
-	if service.publicListener, err = listen("listen", "127.0.0.1:0"); err != nil {
+	if err := service.takeFreeAddresses(); err != nil {
 		return err
-	}
-	if service.healthListener, err = listen("health", "127.0.0.1:0"); err != nil {
-		return errors.Join(err, service.publicListener.Close())
 	}
 	text := fmt.Sprintf(`version: 1
 listen: %s
 health: %s
-admin: 127.0.0.1:0
+admin: %s
 state_dir: %q
 upstream: http://%s
 drain_timeout: 5s
+record: unsettled
 routes:
   stripe:
     path: %s
     provider: stripe
     secrets: %s
-`, service.publicAddr(), service.healthAddr(), dir, s.behind.url.Host, demoPath, demoSecret)
+    tags: {order: {json: /id}}
+`, service.publicAddr(), service.healthAddr(), service.adminAddr(), dir, s.behind.url.Host, demoPath, demoSecret)
 	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
-		return errors.Join(err, service.publicListener.Close(), service.healthListener.Close())
+		return errors.Join(err, service.giveAddressesBack())
 	}
 	c, err := config.Load(config.Options{Path: s.config})
 	if err != nil {
-		return errors.Join(err, service.publicListener.Close(), service.healthListener.Close())
+		return errors.Join(err, service.giveAddressesBack())
 	}
 	if err := service.start(ctx, c); err != nil {
 		return err
 	}
 	s.service = service
 	s.front = &url.URL{Scheme: "http", Host: service.publicAddr(), Path: demoPath}
-	s.health = service.healthAddr()
+	s.health, s.admin, s.token = service.healthAddr(), service.adminAddr(), filepath.Join(dir, admin.TokenFile)
 	return nil
+}
+
+// takeFreeAddresses listens on free ports of this machine. With an error it listens
+// on none.
+func (s *service) takeFreeAddresses() (err error) {
+	for _, l := range []struct {
+		field string
+		into  *net.Listener
+	}{{"listen", &s.publicListener}, {"health", &s.healthListener}, {"admin", &s.adminListener}} {
+		if *l.into, err = listen(l.field, "127.0.0.1:0"); err != nil {
+			return errors.Join(err, s.giveAddressesBack())
+		}
+	}
+	return nil
+}
+
+// giveAddressesBack closes those that were taken.
+func (s *service) giveAddressesBack() (err error) {
+	for _, l := range []net.Listener{s.publicListener, s.healthListener, s.adminListener} {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
+	return err
 }
 
 // close stops what was started, oncegate before the shop behind it.
