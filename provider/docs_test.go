@@ -36,7 +36,7 @@ func holdPage(t *testing.T, page, want string) {
 
 func list(presets []*Preset) string {
 	var b strings.Builder
-	b.WriteString("| provider | name | payments | key | retries for | proven by |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| provider | name | payments | key | retries for | proven against |\n|---|---|---|---|---|---|\n")
 	for _, p := range presets {
 		key := keyParts(p)
 		if key != "" && !p.KeySigned {
