@@ -60,11 +60,9 @@ func (d *Desk) Stats(ctx context.Context, within time.Duration) (*Stats, error) 
 		s.Since = &since
 	}
 	figures, err := d.Evidence.Figures(ctx, d.Namespace, since)
-	if err != nil {
+	if s.Evidence = err == nil; err != nil { // the claims can be counted all the same
 		s.EvidenceError = err.Error()
-		return s, nil // the claims can be counted all the same
 	}
-	s.Evidence = true
 	for _, f := range figures { // ordered by route and provider
 		last := len(s.Routes) - 1
 		if last < 0 || s.Routes[last].Route != f.Route || s.Routes[last].Provider != f.Provider {

@@ -2,6 +2,7 @@ package pglock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -48,7 +49,7 @@ func (s *Store) pages(ctx context.Context, c *pgx.Conn) (pages int64, err error)
 			ELSE pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 END
 		FROM `+s.sql.claims+` WHERE ctid >= '(0,0)' LIMIT 1`, s.sql.claims).Scan(&pages)
 	switch state := stateOf(err); {
-	case err == pgx.ErrNoRows:
+	case errors.Is(err, pgx.ErrNoRows):
 		return 0, nil
 	case len(state) == 5 && (state[:2] == "42" || state[:2] == "0A"): // there is no such function, column or feature
 		return 0, nil
