@@ -278,7 +278,7 @@ func BenchmarkReplay(b *testing.B) {
 }
 
 // handlerOf returns a handler on a store in memory, with a memory of done claims.
-func handlerOf(b *testing.B, c *config.Config, o telemetry.Options) (h *proxy.Handler, stop func()) {
+func handlerOf(b testing.TB, c *config.Config, o telemetry.Options) (h *proxy.Handler, stop func()) {
 	b.Helper()
 	tel, err := telemetry.New(b.Context(), o)
 	if err != nil {
