@@ -3,6 +3,7 @@ package proxy
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // admit looks at the head alone: nothing is read for a stranger.
@@ -21,11 +22,25 @@ func admit(r *route, req *http.Request) error {
 }
 
 // passesBy reports whether a request on a route's path is none of its
-// deliveries: a browser's look, a probe, a CORS question.
-func (r *route) passesBy(method string) bool {
-	switch method {
+// deliveries: a browser's look, a probe, a CORS question. One that has a body, or
+// asks to be taken for another method, is no such thing: there are handlers that
+// take any method, and frameworks that believe it.
+func (r *route) passesBy(req *http.Request) bool {
+	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return !slices.Contains(r.Methods, method)
+		return !slices.Contains(r.Methods, req.Method) && req.ContentLength == 0 && !overrides(req.Header)
+	}
+	return false
+}
+
+// overrides reports whether a header asks for another method, in any spelling
+// that PHP can't tell from it.
+func overrides(h http.Header) bool {
+	for name := range h {
+		switch strings.ReplaceAll(strings.ToLower(name), "_", "-") {
+		case "x-http-method-override", "x-http-method", "x-method-override":
+			return true
+		}
 	}
 	return false
 }

@@ -44,13 +44,11 @@ const MaxExplained = 20
 // what the route's Verifier asks them for.
 func Foresee(ctx context.Context, cr *config.Route, d *delivery.Delivery) (f Foresight) {
 	r := &route{Route: cr}
-	if f.Passes = r.passesBy(d.Method) || cr.Mode == config.ModeOff; f.Passes {
+	req := &http.Request{Method: d.Method, RequestURI: d.Target, Header: d.Header, ContentLength: int64(len(d.Body))}
+	if f.Passes = r.passesBy(req) || cr.Mode == config.ModeOff; f.Passes {
 		return f
 	}
-	p := &passage{
-		r: r, delivery: d, doc: keyextract.Parse(d),
-		req: &http.Request{Method: d.Method, RequestURI: d.Target, Header: d.Header, ContentLength: int64(len(d.Body))},
-	}
+	p := &passage{r: r, delivery: d, doc: keyextract.Parse(d), req: req}
 	f.Err = p.foreseeWay(ctx, &f)
 	if cr.Rules != nil && f.Handshake == "" {
 		f.Found = cr.Rules.Explain(p.doc, MaxExplained)
@@ -103,10 +101,10 @@ func (p *passage) foreseeWay(ctx context.Context, f *Foresight) error {
 
 // RouteOf returns the route that a request target is on; nil: on none.
 func RouteOf(c *config.Config, target string) *config.Route {
+	table := make(routeTable[*config.Route], len(c.Routes))
 	for _, r := range c.Routes {
-		if canonicalPath(r.Path) == canonicalPath(target) {
-			return r
-		}
+		table[canonicalPath(r.Path)] = r
 	}
-	return nil
+	r, _ := table.match(target)
+	return r
 }

@@ -134,6 +134,7 @@ func (h *Handler) upstream(u config.Upstream) (*upstream, error) {
 
 // ServeHTTP serves a request by the table that stands when it comes.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	defer h.crashed()
 	t := h.table.Load()
 	r, ok := t.routes.match(req.RequestURI)
 	switch {
@@ -141,7 +142,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.passThrough(w, req, t.pass)
 	case r.Mode == config.ModeOff:
 		h.passThrough(w, req, r.pass)
-	case r.passesBy(req.Method):
+	case r.passesBy(req):
 		// Through an upgraded connection deliveries could walk past their route.
 		req.Header.Del("Upgrade")
 		h.passThrough(w, req, r.pass)

@@ -17,23 +17,32 @@ import (
 // taken off, with or without a slash after it (Symfony adds the slash by
 // itself: /index.phpstripe/webhook reaches /stripe/webhook). No server does all
 // of that, so more forms match than reach the handler; those are verified, which
-// harms nobody.
+// harms nobody. What a path stands for in an app that has a folder, or scripts,
+// of its own is routeTable's to know.
 //
 // Case, semicolons and backslashes are left alone: nginx, PHP and Laravel take
 // them literally, as they do a second layer of percent-encoding.
-func canonicalPath(target string) string {
+func canonicalPath(target string) string { return underFront(plainPath(target)) }
+
+// plainPath is canonicalPath with the front controller left where it is.
+func plainPath(target string) string {
 	p := targetPath(target)
-	if isCanonical(p) {
+	if isPlain(p) {
 		return p
 	}
 	p, _, _ = strings.Cut(unescapeOnce(p), "\x00")
 	// Clean never climbs above the root, and merges and trims slashes too.
-	p = path.Clean("/" + p)
-	if rest, ok := strings.CutPrefix(p, frontController); ok {
-		if !strings.HasPrefix(rest, "/") {
-			rest = "/" + rest
-		}
-		p = rest
+	return path.Clean("/" + p)
+}
+
+// underFront takes the front controller off a plain path.
+func underFront(p string) string {
+	rest, ok := strings.CutPrefix(p, frontController)
+	if ok && !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	if ok {
+		return rest
 	}
 	return p
 }
@@ -61,13 +70,13 @@ func targetPath(target string) string {
 	return target
 }
 
-// isCanonical reports whether p is left as it is. Most paths are, so this is
+// isPlain reports whether p is left as it is. Most paths are, so this is
 // what a request that is no delivery pays.
-func isCanonical(p string) bool {
+func isPlain(p string) bool {
 	if p == "/" {
 		return true
 	}
-	if !strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") || strings.HasPrefix(p, frontController) {
+	if !strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") {
 		return false
 	}
 	for i := range len(p) {
@@ -113,14 +122,4 @@ func unhex(c byte) (byte, bool) {
 		return c - 'A' + 10, true
 	}
 	return 0, false
-}
-
-// A routeTable finds the route of a request: by its canonical path, exactly, case
-// and all. The paths it holds are canonical themselves; config sees to that.
-type routeTable[R any] map[string]R
-
-// match returns the route that a raw target belongs to.
-func (t routeTable[R]) match(target string) (R, bool) {
-	r, ok := t[canonicalPath(target)]
-	return r, ok
 }

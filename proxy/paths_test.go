@@ -78,8 +78,60 @@ func TestPathForms(t *testing.T) {
 	}
 }
 
+// TestPathsInFolders: apps that have a folder or a script of their own.
+func TestPathsInFolders(t *testing.T) {
+	const hook, shop, script = "/stripe/webhook", "/shop/hook", "/callback/stripe.php"
+	tests := []struct{ target, want string }{
+		{"/public/stripe/webhook", hook},
+		{"/public/index.php/stripe/webhook", hook},
+		{"/public/index.phpstripe/webhook", hook},
+		{"/x/public/index.php/stripe/webhook", hook},
+		{"/x/%2e%2e/publi%63/index%2Ephp//stripe/webhook/?a", hook},
+		{"/any/index.phpg/stripe/webhook", hook},
+		{"/anyindex.php/stripe/webhook", hook},
+		{"/anything/index.phpstripe/webhook", hook},
+		{"/index.phpanystripe/webhook", hook},
+		{"/shopindex.php/hook", shop},
+		{"/shop/index.php/hook", shop},
+		{"/shop/index.phphook", shop},
+		{"/x/shop/index.php/hook", shop},
+		{"/shop/hook/index.php", shop},
+		{"/index.php/shop/index.php/hook", shop},
+		{"/callback/stripe.php/", script},
+		{"/callback/stripe.php/x", script},
+		{"/callback/stripe.php%2Fx/y.php/z?a", script},
+		{"/public/callback/stripe.php", script},
+		{"/index.php/shop/hook", shop},
+
+		{"/publicstripe/webhook", ""},
+		{"/public", ""},
+		{"/x/stripe/webhook", ""},
+		{"/shop/index.php/other", ""},
+		{"/shop/index.php", ""},
+		{"/index.php", ""},
+		{"/hook", ""},
+		{"/shop/index.php/x/hook", ""},
+		{"/callback/stripe.phpx/y", ""},
+	}
+	table := routeTable[string]{hook: hook, shop: shop, script: script}
+	for _, tt := range tests {
+		t.Run("B48 "+tt.target, func(t *testing.T) {
+			if got, _ := table.match(tt.target); got != tt.want {
+				t.Fatalf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	t.Run("the longest", func(t *testing.T) {
+		table := routeTable[int]{"/hook": 1, "/shop/hook": 2, "/a/shop/hook": 3}
+		if got, _ := table.match("/shop/index.php/hook"); got != 2 {
+			t.Fatal(got)
+		}
+	})
+}
+
 func TestCanonicalPathCostsNothing(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { canonicalPath("/products/42/reviews?page=2") }); n != 0 {
+	table := routeTable[int]{"/stripe/webhook": 7}
+	if n := testing.AllocsPerRun(100, func() { table.match("/products/42/reviews?page=2") }); n != 0 {
 		t.Fatalf("%v allocations for an ordinary target", n)
 	}
 }
@@ -105,7 +157,7 @@ func dumbPath(target string) string {
 		return string([]byte{byte(strings.IndexByte(hex, e[1])<<4 | strings.IndexByte(hex, e[2]))})
 	})
 	p = afterNUL.ReplaceAllString(p, "")
-	return underFront(resolve(p))
+	return dumbUnderFront(resolve(p))
 }
 
 func resolve(p string) string {
@@ -122,7 +174,7 @@ func resolve(p string) string {
 	return "/" + strings.Join(segments, "/")
 }
 
-func underFront(p string) string {
+func dumbUnderFront(p string) string {
 	if !strings.HasPrefix(p, "/index.php") {
 		return p
 	}

@@ -212,6 +212,22 @@ func TestRequestUntouched(t *testing.T) {
 		}
 		r.hits(before)
 	})
+	t.Run("B48 GET with a body, or by another name", func(t *testing.T) {
+		before := r.app.count()
+		for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
+			with := r.post("/hooks/acme", `{"id":"1"}`)
+			streamed := r.post("/hooks/acme", `{"id":"1"}`)
+			streamed.ContentLength = -1
+			pretends := r.post("/hooks/acme?id=1", "", "X_http_method-override", "POST")
+			for _, req := range []*http.Request{with, streamed, pretends} {
+				req.Method = method
+				if s := r.expect(req, 405, "malformed"); s.header.Get("Allow") != "POST" {
+					t.Errorf("%s: allowed is %q", method, s.header["Allow"])
+				}
+			}
+		}
+		r.hits(before)
+	})
 	t.Run("Expect is answered here", func(t *testing.T) {
 		c := r.dial()
 		c.say("POST /hooks/acme HTTP/1.1\r\nHost: h\r\nX-Id: e\r\nX-Sig: " + mac(secret, "{}") + "\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")

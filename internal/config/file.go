@@ -132,7 +132,7 @@ type routeSpec struct {
 	Handshakes []provider.Handshake `yaml:"handshakes"`
 	// What claims are kept under. Routes with one scope share claims. Without it, the route's name.
 	Scope *string `yaml:"scope"`
-	// The methods that carry events. Without it the preset's, else POST. Other methods but GET, HEAD and OPTIONS are refused.
+	// The methods that carry events. Without it the preset's, else POST. Other methods are refused, but for GET, HEAD and OPTIONS without a body.
 	Methods []string `yaml:"methods"`
 	// An app of this route's own.
 	Upstream *string `yaml:"upstream"`
