@@ -1,6 +1,7 @@
 # make test   everything that can fail, on real servers (installs them as root)
 # make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
 # make bench  what oncegate costs, as a table: a few minutes on an idle machine
+# make model  the claim protocol's model with two mishaps: twenty minutes, 8 GB of memory
 # make faults an hour of histories in which things break: FAULTS_FOR=10m for less
 # make rollouts  pods come and go with a real pod's times, ten times: some minutes
 # make apiserver deploy/k8s against a Kubernetes API server, which it builds first: a quarter of an hour, then seconds
@@ -11,7 +12,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: apiserver bench bench-scale build dist faults rollouts test test-servers test-unit test-nested lint clean
+.PHONY: apiserver bench bench-scale build dist faults rollouts test test-servers test-unit test-nested lint model clean
 
 GO ?= go
 TOOLS := bin/tools
@@ -52,6 +53,10 @@ bench-scale: test-servers
 	@mkdir -p bin
 	@$(GO) test -count=1 -timeout 24h -run '^TestScale$$' ./bench -bench.scale=$(SCALE) -bench.scale.sample=5000 -bench.scale.out=$(CURDIR)/bin/scale.md
 	@cat bin/scale.md
+
+# The short form is among the other tests.
+model: test-servers
+	$(GO) test -count=1 -v -timeout 3h ./docs/model -whole
 
 # Each time with other seeds; a failure says how to run its seed alone.
 FAULTS_FOR ?= 1h

@@ -9,6 +9,7 @@
  *   a sidecar is killed, wherever it is, and starts again
  *   the connection to the app breaks, and the app works on
  *   the app fails: with or without an effect
+ *   an operator cuts an attempt (release)
  *   a sidecar stands still, before it sent, until its lease is over
  *
  * Other pauses are free: any process may stand still while time passes.
@@ -52,38 +53,56 @@ mtype = { none, running, done, released, unknown };
 mtype = { ok2xx, failed, refused };
 
 typedef Rec {
-	mtype st = none;
-	byte ver, tok, lease, runs;
-	bool doubt;
-	byte words /* how often an operator has spoken */
+	unsigned st : 4 = none;
+	unsigned ver : 5;
+	unsigned tok : 4;
+	unsigned lease : 2;
+	unsigned runs : 3;
+	unsigned doubt : 1;
+	unsigned words : 3 /* how often an operator has spoken */
 };
 
 /* Side is what a process knows: what it read last, its attempt, its next write. */
 typedef Side {
 	Rec x;
-	byte tok, ver, next, exp;
-	mtype st;
-	byte runs;
-	bool doubt, replied;
-	byte words
+	unsigned tok : 4;
+	unsigned ver : 5;
+	unsigned next : 5;
+	unsigned exp : 5;
+	unsigned st : 4;
+	unsigned runs : 3;
+	unsigned doubt : 1;
+	unsigned replied : 1;
+	unsigned words : 3
 };
 
 /* Debt is a write that is owed to the store. It outlives its sidecar. */
 typedef Debt {
-	bool set, undo, late;
-	mtype st;
-	byte exp, ver, tok, runs;
-	bool doubt;
-	byte words
+	unsigned set : 1;
+	unsigned undo : 1;
+	unsigned late : 1;
+	unsigned st : 4;
+	unsigned exp : 5;
+	unsigned ver : 5;
+	unsigned tok : 4;
+	unsigned runs : 3;
+	unsigned doubt : 1;
+	unsigned words : 3
 };
 
 /* Late is a change that is still under way. Barred says that it must not come to stand. */
 typedef Late {
-	bool set, barred;
-	mtype st;
-	byte exp, etok, ver, tok, lease, runs;
-	bool doubt;
-	byte words
+	unsigned set : 1;
+	unsigned barred : 1;
+	unsigned st : 4;
+	unsigned exp : 5;
+	unsigned etok : 4;
+	unsigned ver : 5;
+	unsigned tok : 4;
+	unsigned lease : 2;
+	unsigned runs : 3;
+	unsigned doubt : 1;
+	unsigned words : 3
 };
 
 #define SWEEP 4
@@ -270,6 +289,8 @@ inline decide(me) {
 	:: S[me].x.st == running && S[me].x.lease > 0 -> rest(me)
 #ifdef BUG_BLIND /* a lease that is over is taken straight */
 	:: S[me].x.st == running && S[me].x.lease == 0 -> pc[me] = begin
+#elif defined(BUG_NOLAPSE) /* nobody says that a lease is over */
+	:: S[me].x.st == running && S[me].x.lease == 0 -> rest(me)
 #else
 	:: S[me].x.st == running && S[me].x.lease == 0 -> pc[me] = lapse
 #endif
@@ -438,19 +459,25 @@ end:
 active proctype Sweep() {
 end:
 	do
+#ifndef BUG_NOLAPSE
 	:: atomic { R.st == running && R.lease == 0 && S[SWEEP].next == 0 -> look(SWEEP); freshVer(S[SWEEP].next) }
+#endif
 	:: atomic { S[SWEEP].next != 0 ->
 		write(SWEEP, S[SWEEP].x.ver, S[SWEEP].x.tok, unknown, S[SWEEP].next, S[SWEEP].x.tok, 0, S[SWEEP].x.runs, true, S[SWEEP].x.words);
 		clean(SWEEP) }
 	od
 }
 
-#ifdef HOLD
-/* An operator looks into the books before deciding, and decides when the app
- * can't be working any more. */
+/* An operator may cut an attempt that seems to hang, whatever the policy: that
+ * fences its holder, and says nothing of the effect. Under HOLD one looks into
+ * the books before deciding, and decides when the app can't be working any more. */
 active proctype Operator() {
+	byte v, t;
 end:
 	do
+	:: atomic { mishaps > 0 && R.st == running -> mishaps--;
+		freshVer(v); freshTok(t); R.st = unknown; R.ver = v; R.tok = t; R.lease = 0; R.doubt = true; v = 0; t = 0 }
+#ifdef HOLD
 	:: atomic { R.st == unknown && R.runs == 0 && S[OPERATOR].next == 0 ->
 		look(OPERATOR); freshVer(S[OPERATOR].next); freshTok(S[OPERATOR].tok);
 		S[OPERATOR].st = (effects > 0 -> done : released) }
@@ -458,9 +485,9 @@ end:
 		write(OPERATOR, S[OPERATOR].x.ver, S[OPERATOR].x.tok, S[OPERATOR].st, S[OPERATOR].next, S[OPERATOR].tok, 0, 0,
 			S[OPERATOR].x.doubt, S[OPERATOR].x.words + 1);
 		clean(OPERATOR) }
+#endif
 	od
 }
-#endif
 
 init {
 	atomic { run Sidecar(0); run Sidecar(1); run Payer(0); run Payer(1) }
