@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -225,26 +226,39 @@ func (w *Word) fits(r *Record) error {
 	if r.Role != RoleEvent {
 		return errors.New("the record is no event's claim")
 	}
-	var allowed bool
-	switch w.Verb {
-	case VerbDone:
-		allowed = r.State == StateUnknown || r.State == StateReleased
-	case VerbReopen, VerbRerun:
-		allowed = r.State == StateUnknown || r.State == StateReleased || r.State == StateDone
-	case VerbRelease:
-		allowed = r.State == StateRunning
-	case VerbForget:
-		allowed = r.State == StateReleased || r.State == StateDone
-	}
+	states := w.Verb.states()
 	switch {
-	case !allowed:
-		return fmt.Errorf("the claim is %s", r.State)
+	case !slices.Contains(states, r.State):
+		return fmt.Errorf("the claim is %s; it must be %s", r.State, orList(states))
 	case w.Verb == VerbRerun && r.Request == nil:
-		return errors.New("its request was not kept")
+		return errors.New("its request was not kept; reopen it, and have its sender send it again")
 	case (w.Verb == VerbReopen || w.Verb == VerbRerun) && r.RunsUntil > 0 && !w.Now:
-		return fmt.Errorf("the app may be working on it for another %s; wait, or insist on now", r.RunsUntil.Round(time.Second))
+		return fmt.Errorf("the app may be working on it for another %s; wait, or insist with now", r.RunsUntil.Round(time.Second))
 	}
 	return nil
+}
+
+// states are those of the claims that the verb can be said of.
+func (v Verb) states() []State {
+	switch v {
+	case VerbDone:
+		return []State{StateUnknown, StateReleased}
+	case VerbReopen, VerbRerun:
+		return []State{StateUnknown, StateReleased, StateDone}
+	case VerbRelease:
+		return []State{StateRunning}
+	case VerbForget:
+		return []State{StateReleased, StateDone}
+	}
+	return nil
+}
+
+func orList(states []State) string {
+	words := make([]string, len(states))
+	for i, s := range states {
+		words[i] = s.String()
+	}
+	return strings.Join(words, " or ")
 }
 
 // reason is the record's reason for what an operator wrote.

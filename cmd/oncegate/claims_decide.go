@@ -170,10 +170,12 @@ func (p *program) printOutcome(o *operator.Outcome, c *operator.Claim) error {
 	switch {
 	case o.Run != nil:
 		text = fmt.Sprintf("attempt %d ended as %s, status %d", o.Run.Attempt, o.Run.Result, o.Run.Status)
+	case o.Code != "" && o.Error != "":
+		text = printable(o.Error) // which says what the code says
 	case o.Code != "":
 		text = o.Code
 	}
-	if o.Error != "" {
+	if o.Code == "" && o.Error != "" {
 		text += ": " + printable(o.Error)
 	}
 	_, err := fmt.Fprintf(p.stdout, "%s of %s: %s\n", printable(c.Key), c.Scope, text)

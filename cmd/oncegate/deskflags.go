@@ -18,7 +18,6 @@ import (
 	"oncegate/internal/admin"
 	"oncegate/internal/config"
 	"oncegate/internal/operator"
-	"oncegate/lock"
 )
 
 // A desk answers operators: straight from the store, or by the API.
@@ -176,8 +175,6 @@ func ofDesk(err error) error {
 		return &usageError{err}
 	case errors.Is(err, operator.ErrNotFound):
 		return fmt.Errorf("%w: %w", errNotFound, err)
-	case errors.Is(err, admin.ErrAPI):
-		return fmt.Errorf("%w: %w", lock.ErrUnavailable, err)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"oncegate/internal/admin"
 	"oncegate/internal/strictyaml"
 	"oncegate/lock"
 )
@@ -27,7 +28,7 @@ var exits = []struct {
 	{exitFailed, "what was asked for failed, or its answer is no: a delivery not answered 2xx, a process not ready, an address in use"},
 	{exitUsage, "the command line is wrong"},
 	{exitConfig, "the configuration is wrong; every fault was printed"},
-	{exitUnavailable, "the store is out of reach"},
+	{exitUnavailable, "the store is out of reach, or the running oncegate that was to be asked"},
 	{exitUnfit, "the store answers and would not keep what it promises"},
 	{exitNotFound, "there is no such claim, route or provider"},
 }
@@ -58,7 +59,7 @@ func exitCode(err error) int {
 		return exitConfig
 	case errors.Is(err, lock.ErrUnfit):
 		return exitUnfit
-	case errors.Is(err, lock.ErrUnavailable):
+	case errors.Is(err, lock.ErrUnavailable), errors.Is(err, admin.ErrAPI):
 		return exitUnavailable
 	case errors.Is(err, errNotFound):
 		return exitNotFound

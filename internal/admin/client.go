@@ -70,7 +70,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	}
 	resp, err := c.HTTP.Do(r)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrAPI, err)
+		return fmt.Errorf("%w: %w; does oncegate run, and is this its admin address?", ErrAPI, err)
 	}
 	defer resp.Body.Close()
 	decoder := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer))

@@ -130,6 +130,8 @@ func (d *Desk) filters(q *Query) ([]lock.Filter, error) {
 		return nil, fmt.Errorf("tag is %w: it must be name=value, as in order=4471", ErrQuery)
 	case q.Key != "" && q.Part != "":
 		return nil, fmt.Errorf("key and part are %w: they exclude each other", ErrQuery)
+	case q.Result != "" && !slices.Contains(telemetry.Results(), telemetry.Result(q.Result)):
+		return nil, fmt.Errorf("result is %w: it must be one of Oncegate-Result's words, as in fresh", ErrQuery)
 	case q.SeenWithin < 0 || q.NotSeenFor < 0:
 		return nil, fmt.Errorf("an age is %w: it can't be negative", ErrQuery)
 	case q.Key != "":

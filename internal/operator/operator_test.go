@@ -135,7 +135,7 @@ func TestFind(t *testing.T) {
 	for name, q := range map[string]operator.Query{
 		"no limit": {}, "a limit too high": {Limit: operator.MostListed + 1}, "a tag without a value": {Tag: "order", Limit: 1},
 		"a state that there isn't": {State: "finished", Limit: 1}, "key and part": {Key: "a", Part: "b", Limit: 1},
-		"a negative age": {SeenWithin: -1, Limit: 1}, "unfinished and a state": {Unfinished: true, State: "done", Limit: 1},
+		"a result that there isn't": {Result: "finished", Limit: 1}, "a negative age": {SeenWithin: -1, Limit: 1}, "unfinished and a state": {Unfinished: true, State: "done", Limit: 1},
 		"a forged page": {After: "AAAA", Limit: 1}, "a page of another question": {After: "eyJGaWx0ZXIiOjl9", Limit: 1},
 	} {
 		if _, err := d.Find(t.Context(), q); !errors.Is(err, operator.ErrQuery) {
