@@ -130,7 +130,7 @@ type routeSpec struct {
 	Caller *keyextract.Part `yaml:"caller"`
 	// Requests of the provider's that are no events: forwarded each time, never claimed. In place of the preset's.
 	Handshakes []provider.Handshake `yaml:"handshakes"`
-	// What claims are kept under. Routes with one scope share claims. Without it, the route's name.
+	// What claims are kept under. Routes with one scope share claims. It holds no colon. Without it, the route's name.
 	Scope *string `yaml:"scope"`
 	// The methods that carry events. Without it the preset's, else POST. Other methods are refused, but for GET, HEAD and OPTIONS without a body.
 	Methods []string `yaml:"methods"`

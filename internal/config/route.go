@@ -58,8 +58,9 @@ func (l *loader) compileRoute(c *Config, name string, spec routeSpec) *Route {
 	}
 	if spec.Scope != nil {
 		r.Scope = *spec.Scope
-		if !visible128.MatchString(r.Scope) {
-			l.fault(field+".scope", "must be 1 to 128 characters of visible ASCII")
+		if !visible128.MatchString(r.Scope) || strings.Contains(r.Scope, ":") {
+			// The app is told scope:key, which must name one event.
+			l.fault(field+".scope", "must be 1 to 128 characters of visible ASCII without a colon")
 		}
 	}
 	switch {
