@@ -27,7 +27,7 @@ func TestHistories(t *testing.T) {
 	var mu sync.Mutex // guards cells
 	cells := map[faults.Cell]*faults.Figures{}
 	t.Cleanup(func() {
-		text := fmt.Sprintf("Seeds from %d on, in each row as many as worlds.\n\n%s", *first, faults.Markdown(cells))
+		text := fmt.Sprintf("Seeds from %d on, in each row as many as worlds. Partitions by %s.\n\n%s", *first, faults.Partitions(), faults.Markdown(cells))
 		t.Log("\n" + text)
 		if *report != "" {
 			if err := os.WriteFile(*report, []byte(text), 0o644); err != nil {

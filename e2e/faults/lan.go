@@ -39,8 +39,8 @@ type lan struct {
 // newLan makes networks for so many gates. Its error says why there can be none.
 func newLan(t testing.TB, gates int) (*lan, error) {
 	t.Helper()
-	if out, err := exec.Command("unshare", "--net", "true").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("no network namespaces: %w: %s", err, strings.TrimSpace(string(out)))
+	if err := namespaces(); err != nil {
+		return nil, err
 	}
 	l := &lan{hub: holder(t)}
 	for range gates {
@@ -80,6 +80,22 @@ func newNetworks(t testing.TB) *lan {
 		return nil
 	}
 	return l
+}
+
+// Partitions says by what this machine makes them.
+func Partitions() string {
+	if err := namespaces(); err != nil {
+		return "wires, as far as they can: " + err.Error()
+	}
+	return "network namespaces"
+}
+
+// namespaces says why there are none of the network, if so.
+func namespaces() error {
+	if out, err := exec.Command("unshare", "--net", "true").CombinedOutput(); err != nil {
+		return fmt.Errorf("no network namespaces: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
 }
 
 // holder starts a process that is alone in a network namespace.
