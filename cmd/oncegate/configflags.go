@@ -16,7 +16,7 @@ func (f *configFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.path, "config", "c", "", "the configuration `file` (default "+config.DefaultPath+")")
 	flags.StringVar(&f.envFile, "env-file", "", "a `file` of variables, such as Laravel's .env")
-	flags.StringVar(&f.stateDir, "state-dir", "", "the `folder` that holds the SQLite file")
+	flags.StringVar(&f.stateDir, "state-dir", "", "the state `folder`, which holds the SQLite file, the journal and the operators' token")
 }
 
 // options make what config.Load asks for.

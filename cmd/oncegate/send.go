@@ -73,10 +73,11 @@ It ends with 0 where every delivery was answered 2xx.`,
 	cmd.Flags().IntVar(&flags.parallel, "parallel", 1, "how many of them at a time")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "how long one delivery waits for its answer")
 	cmd.Flags().StringVar(&flags.body, "body", "", "send what is in this `file`, or - for standard input, in place of a sample")
-	cmd.Flags().StringArrayVarP(&flags.headers, "header", "H", nil, "with --body: a `NAME: VALUE` of its own; without one, Content-Type: application/json")
+	cmd.Flags().StringArrayVarP(&flags.headers, "header", "H", nil, "with --body: a header of its own, as `NAME:VALUE`; without one, Content-Type: application/json")
 	cmd.Flags().StringVar(&flags.key, "key", "", "sign with the private key in this `file`, in PEM, where the route checks with a public one")
 	cmd.Flags().StringVar(&flags.makeKey, "make-key", "", "make a private key for a test route, write it to this new `file`, and send nothing")
-	cmd.Flags().StringToStringVar(&flags.params, "param", nil, "with --provider: what it needs beside the secret, as in `webhook_id=...`")
+	cmd.Flags().StringToStringVar(&flags.params, "param", nil, "with --provider: what it needs beside the secret, as `NAME=VALUE`, such as webhook_id=...")
+	cmd.Flags().Lookup("param").DefValue = "" // else the help shows an empty list as the default
 	cmd.Flags().BoolVar(&flags.unsigned, "unsigned", false, "send without a signature")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "send nothing; print the first delivery")
 	return cmd
