@@ -41,7 +41,7 @@ func (c *compiler) shared(field string, s *Spec, lenient bool) scheme {
 	}
 	decode := func(text string) (sum [sha256.Size]byte, err error) {
 		switch {
-		case strings.TrimSpace(text) == "":
+		case strings.TrimSpace(text) == "", s.Basic && strings.Trim(text, ": \t\r\n") == "":
 			return sum, errBlank
 		case s.Basic && !strings.Contains(text, ":"):
 			return sum, errors.New(`has to be "user:password"`)

@@ -219,6 +219,7 @@ func TestBadSecrets(t *testing.T) {
 		"alternatives": {Spec{Any: []Spec{hub(), whsec}}, []string{"good", " "}},
 		"no hex":       {Spec{HMAC: "sha256", Header: []string{"H"}, Encoding: "hex"}, []string{"s3cret"}},
 		"basic":        {Spec{Basic: true}, []string{"s3cret"}},
+		"basic blank":  {Spec{Basic: true}, []string{" : "}},
 		"no key":       {Spec{Ed25519: true, Header: []string{"H"}, Encoding: "hex"}, []string{"s3cret"}},
 	} {
 		t.Run("B18 "+name, func(t *testing.T) {
@@ -232,6 +233,31 @@ func TestBadSecrets(t *testing.T) {
 				}
 			}
 		})
+	}
+	// Points of small order, whose signatures anybody can make: every spelling.
+	for _, y := range []string{
+		"0000000000000000000000000000000000000000000000000000000000000000",
+		"0100000000000000000000000000000000000000000000000000000000000000",
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+	} {
+		for _, sign := range []byte{0, 0x80} {
+			raw, err := hex.DecodeString(y)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw[31] |= sign
+			text := hex.EncodeToString(raw)
+			t.Run("B18 ed25519 "+text, func(t *testing.T) {
+				spec := Spec{Ed25519: true, Header: []string{"H"}, Encoding: "hex"}
+				if v, err := Compile([]Spec{spec}, Options{Secrets: secrets(text)}); err == nil || v != nil {
+					t.Fatalf("compiled: %v", err)
+				}
+			})
+		}
 	}
 	t.Run("nil refuses", func(t *testing.T) {
 		v, err := Compile([]Spec{{None: true}}, Options{})
