@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
-	"net/http"
 	"strings"
 	"time"
 
@@ -90,22 +88,4 @@ func eventHeader(scope string, keys []string) string {
 	}
 	sum := sha256.Sum256([]byte(strings.Join(keys, "\n")))
 	return scope + ":sha256-" + hex.EncodeToString(sum[:])
-}
-
-// A keptRequest is the head of a delivery that is kept; the body follows it
-// after a line feed.
-type keptRequest struct {
-	Method string      `json:"method"`
-	Target string      `json:"target"`
-	Host   string      `json:"host"`
-	Header http.Header `json:"header"`
-	// Partial: the body was not kept.
-	Partial bool `json:"partial,omitempty"`
-}
-
-// keepRequest returns a delivery as it is kept for a later attempt.
-func keepRequest(d *delivery.Delivery) []byte {
-	// Strings and lists of them always marshal.
-	head, _ := json.Marshal(keptRequest{Method: d.Method, Target: d.Target, Host: d.Host, Header: d.Header})
-	return append(append(head, '\n'), d.Body...)
 }

@@ -169,6 +169,7 @@ func TestRerun(t *testing.T) {
 		req.Header.Set("X-Secret", "CANARY")
 		req.Header.Set("Cookie", "CANARY")
 		req.Header.Set("X-Other", "seen")
+		req.Header.Set("X-Bytes", "caf\xe9 \u00fc")
 		r.expect(req, 200, "fresh")
 		records, err := r.store.Read(t.Context(), []lock.Key{lock.KeyOf("shop", "stripe", "evt_1")})
 		if err != nil {
@@ -207,6 +208,9 @@ func TestRerun(t *testing.T) {
 			t.Errorf("%+v, %v", out, err)
 		}
 		r.hits(2)
+		if got := r.app.last(t).header.Get("X-Bytes"); got != "caf\xe9 \u00fc" {
+			t.Errorf("B17: bytes that are no UTF-8 came as %q", got)
+		}
 		r.expect(r.stripe(`{"id":"evt_1","card":"4242"}`), 200, "replay")
 	})
 	t.Run("headers can't be sent again", func(t *testing.T) {

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 
 	"oncegate/internal/config"
@@ -24,9 +22,8 @@ func keepDone(r *config.Route) func([]byte) []byte {
 		return nil
 	}
 	return func(kept []byte) []byte {
-		head, body, ok := bytes.Cut(kept, []byte("\n"))
-		var k keptRequest
-		if !ok || json.Unmarshal(head, &k) != nil {
+		k, body, err := readKept(kept)
+		if err != nil {
 			return nil // ours can always be read
 		}
 		for _, names := range [][]string{credentials, r.Redact} {
@@ -34,11 +31,9 @@ func keepDone(r *config.Route) func([]byte) []byte {
 				delete(k.Header, http.CanonicalHeaderKey(name))
 			}
 		}
-		k.Partial = !whole
-		head, _ = json.Marshal(k) // strings and lists of them always marshal
-		if !whole {
+		if k.Partial = !whole; k.Partial {
 			body = nil
 		}
-		return append(append(head, '\n'), body...)
+		return k.write(body)
 	}
 }

@@ -1,9 +1,7 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -102,24 +100,6 @@ func (r *route) signAnew(d *delivery.Delivery) error {
 		d.Header[name] = values
 	}
 	return nil
-}
-
-// parseKept makes a delivery of what keepRequest kept.
-func parseKept(kept []byte) (*delivery.Delivery, error) {
-	head, body, ok := bytes.Cut(kept, []byte("\n"))
-	var k keptRequest
-	if !ok || json.Unmarshal(head, &k) != nil || k.Method == "" || k.Target == "" {
-		return nil, fmt.Errorf("%w: it can't be read", errRerun)
-	}
-	if k.Partial {
-		return nil, fmt.Errorf("%w: its body was not kept (record: headers)", errRerun)
-	}
-	if k.Header == nil {
-		k.Header = http.Header{}
-	}
-	return &delivery.Delivery{
-		Method: k.Method, Target: k.Target, Host: k.Host, Header: k.Header, Body: body, Arrived: time.Now(),
-	}, nil
 }
 
 // A nobody takes an answer that nobody waits for.
