@@ -116,11 +116,11 @@ func (p *testPod) end(t *testing.T) {
 	}
 }
 
-// notReady waits until readiness says no, which is to be so before nobody sends any
-// more.
+// notReady waits until readiness says no, which is to be so while the app's hook
+// runs.
 func (p *testPod) notReady(t *testing.T) {
 	t.Helper()
-	for began := time.Now(); time.Since(began) < p.times.lag; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < p.times.hook; time.Sleep(5 * time.Millisecond) {
 		response, err := http.Get(p.gate.Health + "/readyz")
 		if err != nil {
 			t.Errorf("readiness: %v", err)
