@@ -1,6 +1,7 @@
 # make test   everything that can fail, on real servers (installs them as root)
 # make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
 # make bench  what oncegate costs, as a table: a few minutes on an idle machine
+# make storm  a million duplicates of one event: some minutes
 # make model  the claim protocol's model with two mishaps: twenty minutes, 8 GB of memory
 # make faults an hour of histories in which things break: FAULTS_FOR=10m for less
 # make rollouts  pods come and go with a real pod's times, ten times: some minutes
@@ -12,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: apiserver bench bench-scale build dist faults rollouts test test-servers test-unit test-nested lint model clean
+.PHONY: apiserver bench bench-scale build dist faults rollouts storm test test-servers test-unit test-nested lint model clean
 
 GO ?= go
 TOOLS := bin/tools
@@ -53,6 +54,11 @@ bench-scale: test-servers
 	@mkdir -p bin
 	@$(GO) test -count=1 -timeout 24h -run '^TestScale$$' ./bench -bench.scale=$(SCALE) -bench.scale.sample=5000 -bench.scale.out=$(CURDIR)/bin/scale.md
 	@cat bin/scale.md
+
+# The short form, of 200 000, is among the other tests.
+STORM := 1000000
+storm:
+	$(GO) test -count=1 -v -timeout 1h -run '^TestStorm$$' ./bench -bench.storm=$(STORM)
 
 # The short form is among the other tests.
 model: test-servers

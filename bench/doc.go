@@ -14,4 +14,10 @@
 // fills each store with ten million done claims (SCALE=300000: fewer) and says how
 // much room they take, what a claim then takes against an empty store, what a purge
 // costs those who claim meanwhile, and how much a store grows by a day's churn.
+//
+//	make storm
+//
+// sends a million duplicates of one event, and then as many that share no row of
+// evidence while that can't be written: memory and store stay as they are, and what
+// was not written is counted.
 package bench
