@@ -1,14 +1,14 @@
-# make test   everything that can fail, on real servers (installs them as root)
-# make lint   gofmt, vet, staticcheck, golangci-lint, govulncheck
-# make bench  what oncegate costs, as a table: a few minutes on an idle machine
-# make storm  a million duplicates of one event: some minutes
-# make model  the claim protocol's model with two mishaps: twenty minutes, 8 GB of memory
-# make faults an hour of histories in which things break: FAULTS_FOR=10m for less
-# make rollouts  pods come and go with a real pod's times, ten times: some minutes
-# make apiserver deploy/k8s against a Kubernetes API server, which it builds first: a quarter of an hour, then seconds
+# make test         everything that can fail, on real servers (installs them as root)
+# make lint         gofmt, vet, staticcheck, golangci-lint, govulncheck
+# make bench        what oncegate costs, as a table: a few minutes on an idle machine
+# make storm        a million duplicates of one event: some minutes
+# make model        the claim protocol's model with two mishaps: twenty minutes, 8 GB of memory
+# make faults       an hour of histories in which things break: FAULTS_FOR=10m for less
+# make rollouts     pods come and go with a real pod's times, ten times: some minutes
+# make apiserver    deploy/k8s against a Kubernetes API server, which it builds first: a quarter of an hour, then seconds
 # make bench-scale  what ten million claims cost in each store: hours, and some 60 GB of disk and 8 GB of memory
-# make build  bin/oncegate
-# make dist   what is released, into dist: binaries, Debian packages, SBOMs, checksums
+# make build        bin/oncegate
+# make dist         what is released, into dist: binaries, Debian packages, SBOMs, checksums
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
