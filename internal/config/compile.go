@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 var (
@@ -57,6 +58,12 @@ func value[T any](p *T) (v T) {
 		v = *p
 	}
 	return v
+}
+
+// visible reports whether there is something to see of r: not of blanks, controls
+// and marks such as those that some editors begin a file with.
+func visible(r rune) bool {
+	return !unicode.IsSpace(r) && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
 }
 
 // stateDir finds the folder, and does not make it.
@@ -151,7 +158,7 @@ func (l *loader) secret(field, text string) string {
 		text = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	}
 	switch {
-	case strings.TrimSpace(text) != "":
+	case strings.ContainsFunc(text, visible):
 		l.hidden = append(l.hidden, text)
 	case ok:
 		l.fault(field, "is empty: the file %s holds nothing but blanks", path)
