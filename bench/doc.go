@@ -17,7 +17,7 @@
 //
 //	make storm
 //
-// sends a million duplicates of one event, and then as many that share no row of
-// evidence while that can't be written: memory and store stay as they are, and what
-// was not written is counted.
+// sends a million duplicates of one event, and then a fifth as many that share no row
+// of evidence, while that can't be written: memory and store stay as they are, and
+// what was not written is counted.
 package bench

@@ -85,6 +85,9 @@ func (k *kept) text(t testing.TB) string {
 			t.Fatal(err)
 		}
 		text += string(row)
+		if e.Answer != nil && e.AppStatus >= 300 { // which JSON has in base64; of a 2xx it is what the claim has
+			text += string(e.Answer.Body)
+		}
 	}
 	return text
 }
