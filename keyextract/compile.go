@@ -60,8 +60,10 @@ func Compile(s Spec) (*Rules, error) {
 	if c.batch && len(r.key) > 0 && !slices.ContainsFunc(r.key, (*part).readsItem) {
 		c.fault("key", "no part is read from the item: all items of a batch would have one key")
 	}
+	c.different("key", r.key)
 	c.batch = false
 	r.guard = c.parts("guard", s.Guard, true)
+	c.different("guard", r.guard)
 	if len(s.Tags) > maxTags {
 		c.fault("tags", "at most %d tags", maxTags)
 	}
@@ -109,6 +111,13 @@ func (c *compiler) parts(field string, parts []Part, mayBeOptional bool) []*part
 		out = append(out, c.part(fmt.Sprintf("%s[%d]", field, i), p, mayBeOptional))
 	}
 	return out
+}
+
+// different faults parts that are the same for every event.
+func (c *compiler) different(field string, parts []*part) {
+	if len(parts) > 0 && !slices.ContainsFunc(parts, func(p *part) bool { return !p.isFixed() }) {
+		c.fault(field, "const, method and path tell no event from another (nor does a first that may come to one): all would have one key")
+	}
 }
 
 func (c *compiler) part(field string, s Part, mayBeOptional bool) *part {

@@ -23,6 +23,10 @@ func TestCompileReportsAllFaults(t *testing.T) {
 		want []string // the fields at fault, in order
 	}{
 		{"nothing", keyextract.Spec{}, []string{"key"}},
+		{"B01 the same for every event", keyextract.Spec{
+			Key:   parts{{Const: "a"}, {Method: true}, {Path: "^(.*)$"}},
+			Guard: parts{{First: parts{{JSON: "/id"}, {Const: "none"}}}},
+		}, []string{"key", "guard"}},
 		{"no place", keyextract.Spec{Key: parts{{}}}, []string{"key[0]"}},
 		{"two places", keyextract.Spec{Key: parts{{JSON: "/a", Header: "X"}}}, []string{"key[0]"}},
 		{"form with header", keyextract.Spec{Key: parts{{Form: "a", Header: "X"}}}, []string{"key[0]"}},

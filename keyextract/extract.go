@@ -77,21 +77,27 @@ func (r *Rules) batchKeys(doc *Document) ([]string, *Error) {
 }
 
 // keyText reads the parts of one key and joins them; the text is empty where all
-// are absent, and all may be. shared, where given, has the values of the parts
+// are absent, and all may be, or all but those that are the same for each event. shared, where given, has the values of the parts
 // that are the same for every item.
 func keyText(doc *Document, from item, parts []*part, shared []Value) (string, *Error) {
 	var few [4]Value
 	values := few[:0]
+	tells := false // something that differs from event to event is there
 	for i, p := range parts {
+		var v Value
 		if shared != nil && !p.readsItem() {
-			values = append(values, shared[i])
-			continue
+			v = shared[i]
+		} else {
+			var err *Error
+			if v, err = p.readForKey(doc, from); err != nil {
+				return "", err
+			}
 		}
-		v, err := p.readForKey(doc, from)
-		if err != nil {
-			return "", err
-		}
+		tells = tells || v.usable() && !p.isFixed()
 		values = append(values, v)
+	}
+	if !tells {
+		return "", nil
 	}
 	text := joinKey(values)
 	if len(text) > MaxKeyText {

@@ -29,7 +29,7 @@ func everything(t testing.TB) []*keyextract.Rules {
 		{Key: []keyextract.Part{{Form: "payload", JSON: "/id"}}},
 		{Key: []keyextract.Part{{Query: "id"}}},
 		{Key: []keyextract.Part{{XML: "/a/id"}}},
-		{Key: []keyextract.Part{{Path: "^/([^/]*)/"}}},
+		{Key: []keyextract.Part{{Path: "^/([^/]*)/"}, {Header: "X-Id"}}},
 		{Key: []keyextract.Part{{Header: "X-Id", As: "sf-string"}}},
 		{
 			Key:   []keyextract.Part{{First: []keyextract.Part{{Header: "X-Id"}, {Digest: "body"}}}},

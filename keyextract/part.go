@@ -3,6 +3,7 @@ package keyextract
 import (
 	"net/url"
 	"regexp"
+	"slices"
 )
 
 // A place is where a part's value stands.
@@ -160,6 +161,12 @@ func (p *part) findFirst(doc *Document, from item) (Value, *Error) {
 		}
 	}
 	return other, nil
+}
+
+// isFixed reports whether the part's value may be the same for every delivery of
+// a route, whatever event it carries: a route has one path.
+func (p *part) isFixed() bool {
+	return p.in == isConst || p.in == isMethod || p.in == inPath || slices.ContainsFunc(p.first, (*part).isFixed)
 }
 
 // usable reports whether the value can be part of a key.

@@ -31,6 +31,10 @@ func (b *bench) leaves(t *testing.T) (all [][]leaf) {
 		}
 		var found []leaf
 		for _, one := range options {
+			if one.Method || one.Path != "" || one.Const != "" { // always there, and alone no key
+				found = append(found, leaf{one, p.Optional})
+				continue
+			}
 			spec := keyextract.Spec{Key: []keyextract.Part{one}, Each: b.Each}
 			if one.Root { // alone it would be every item's
 				alone := one
