@@ -187,6 +187,7 @@ func (c *collector) said() (spans, metrics string) {
 
 // What a crash prints, while canaries are in hand.
 func TestCanariesInCrash(t *testing.T) {
+	t.Parallel()
 	app := newSlowApp(t)
 	s := serveCanaries(t, app.URL, newCollector(t).URL, "record: full")
 	go func() { // it gets no answer
@@ -211,6 +212,7 @@ func TestCanariesInCrash(t *testing.T) {
 // claim, nothing of a request that is not kept, and with a key neither in clear. When
 // it was written, it is gone from there.
 func TestCanariesInJournal(t *testing.T) {
+	t.Parallel()
 	const key = "\nencryption_keys: [{id: k1, key: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]"
 	for name, c := range map[string]struct {
 		more    string

@@ -32,6 +32,7 @@ var bodies = []string{"BODY", "JSONKEY", "TAG"}
 // into no log, span, metric, evidence, page, file or dump beyond what record allows;
 // and what is forgotten is gone from all of them.
 func TestCanaries(t *testing.T) {
+	t.Parallel()
 	for _, record := range []string{"none", "unsettled", "headers", "full"} {
 		t.Run("record "+record, func(t *testing.T) {
 			t.Parallel()

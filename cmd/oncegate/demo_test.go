@@ -14,6 +14,7 @@ import (
 // What the demo says that one can do next can be done, and tells of the same
 // deliveries each time.
 func TestDemoHints(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(binary(t), "demo")
 	cmd.Env = append(os.Environ(), "TMPDIR="+testenv.Dir(t))
 	var out lockedBuffer

@@ -67,6 +67,7 @@ routes:
 // event found by its tag: straight in the store, by the API, and in the metrics. All
 // agree to the digit, whatever the store.
 func TestOrder4471(t *testing.T) {
+	t.Parallel()
 	for name, store := range map[string]func(*testing.T) string{
 		"SQLite":     func(*testing.T) string { return "sqlite" },
 		"PostgreSQL": func(t *testing.T) string { p := servers.Postgres(t); return p.URL(p.Database(t)) },
@@ -74,6 +75,7 @@ func TestOrder4471(t *testing.T) {
 		"Redis":      func(t *testing.T) string { return testenv.Redis(t).URL },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			both := replicas(t, store(t))
 			const copies = 300
 			storm(t, both, "evt_paid", "4471", copies)

@@ -186,6 +186,7 @@ var prints = map[string]string{
 // What an operator is told to do at three in the morning can be done as it stands
 // there: each command of the runbook, in its order.
 func TestRunbookCommands(t *testing.T) {
+	t.Parallel()
 	n := newNight(t)
 	if out, code := n.sh(t, "oncegate send --route stripe --dry-run > kept.http"); code != 0 {
 		t.Fatalf("%d: %s", code, out)
