@@ -58,8 +58,12 @@ func (p *passage) look(ctx context.Context, body []byte) {
 }
 
 func (p *passage) wouldFail(err error) {
+	row := rowOf(err)
+	if row.unless == nil || !row.unless(p.r) {
+		p.out.Refusal = row.word
+	}
 	if p.out.Error == telemetry.ErrorNone {
-		p.out.Error = rowOf(err).class
+		p.out.Error = row.class
 	}
 	p.out.Detail = err.Error()
 }

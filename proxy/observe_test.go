@@ -37,7 +37,12 @@ func TestObserve(t *testing.T) {
 		eventually(t, func() bool {
 			return r.counts(`oncegate_deliveries_total{result="observed",route="acme"}`) == "9" && r.counts(`oncegate_duplicates_total{route="acme"}`) == "1"
 		})
-		for _, want := range []string{`"key":"evt_1"`, `"key":"evt_2"`, `"duplicate":true`, "no usable value", "signature"} {
+		for word, want := range map[string]string{"unverified": "2", "unkeyed": "3", "malformed": "1"} {
+			if got := r.counts(fmt.Sprintf(`oncegate_observed_refusals_total{result=%q,route="acme"}`, word)); got != want {
+				t.Errorf("%s deliveries would be refused as %s, want %s", got, word, want)
+			}
+		}
+		for _, want := range []string{`"key":"evt_1"`, `"key":"evt_2"`, `"duplicate":true`, `"refusal":"unverified"`, "no usable value", "signature"} {
 			if !strings.Contains(r.log.String(), want) {
 				t.Errorf("the log lacks %s", want)
 			}

@@ -13,6 +13,7 @@ import (
 type instruments struct {
 	deliveries   metric.Int64Counter
 	duplicates   metric.Int64Counter
+	refusals     metric.Int64Counter
 	differing    metric.Int64Counter
 	slow         metric.Int64Counter
 	repeats      metric.Int64Counter
@@ -78,6 +79,7 @@ func newInstruments(meter metric.Meter) (instruments, error) {
 	i := instruments{
 		deliveries:   m.counter("oncegate.deliveries", "{delivery}", "Deliveries on a route, by the result word they ended with."),
 		duplicates:   m.counter("oncegate.duplicates", "{delivery}", "Deliveries of an event that had been seen before."),
+		refusals:     m.counter("oncegate.observed_refusals", "{delivery}", "Observed deliveries that enforcing would have refused, by the result word they would have got."),
 		differing:    m.counter("oncegate.differing_payloads", "{delivery}", "Deliveries whose payload was another than the one the claim was begun with."),
 		repeats:      m.counter("oncegate.batch.repeats", "{event}", "Events of batches that were done and reached the app again, beside new ones."),
 		slow:         m.counter("oncegate.slow_answers", "{answer}", "Answers to attempts that came when the sender had stopped waiting, so that a duplicate is to be expected."),
@@ -127,6 +129,9 @@ func (t *Telemetry) SetRoutes(passing Upstream, routes []Route) {
 	for name := range l.routes {
 		for _, word := range Results() {
 			t.deliveries.Add(ctx, 0, l.outcome.get(outcomeKey{name, word}).add...)
+		}
+		for _, word := range []Result{ResultUnverified, ResultUnkeyed, ResultMalformed} {
+			t.refusals.Add(ctx, 0, l.outcome.get(outcomeKey{name, word}).add...)
 		}
 		for _, c := range []metric.Int64Counter{t.duplicates, t.differing, t.repeats, t.slow} {
 			c.Add(ctx, 0, l.route.get(name).add...)

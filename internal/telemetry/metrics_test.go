@@ -184,6 +184,7 @@ oncegate_journal_errors_total
 oncegate_lapses_total{scope=}
 oncegate_late_answers_total{scope=}
 oncegate_memory_hits_total
+oncegate_observed_refusals_total{result=,route=}
 oncegate_operator_decisions_total{verb=}
 oncegate_owed_total
 oncegate_paid_total

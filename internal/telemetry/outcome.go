@@ -63,6 +63,9 @@ type Outcome struct {
 	// Unproven says that nothing shows who sent it: its route checks no signature,
 	// and only observes.
 	Unproven bool
+	// Refusal is the result word that enforcing would have refused an observed
+	// delivery with; empty: none.
+	Refusal Result
 	// Slow says that the attempt's answer came when its sender had stopped waiting
 	// for it, so that a duplicate is to be expected.
 	Slow bool
@@ -100,6 +103,9 @@ func (t *Telemetry) count(ctx context.Context, o *Outcome) {
 	both := l.outcome.get(outcomeKey{route, l.resultWord(o.Result)})
 	one := l.route.get(route)
 	t.deliveries.Add(ctx, 1, both.add...)
+	if o.Refusal != "" {
+		t.refusals.Add(ctx, 1, l.outcome.get(outcomeKey{route, l.resultWord(o.Refusal)}).add...)
+	}
 	if o.Duplicate {
 		t.duplicates.Add(ctx, 1, one.add...)
 		if o.Age > 0 {
@@ -210,6 +216,7 @@ func (t *Telemetry) print(ctx context.Context, o *Outcome, span trace.SpanContex
 	took("claim_us", o.Claim)
 	took("upstream_us", o.Upstream)
 	took("settle_us", o.Settle)
+	text("refusal", string(o.Refusal))
 	text("error", string(o.Error))
 	text("detail", Cut(o.Detail))
 	if span.IsValid() {
