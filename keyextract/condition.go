@@ -90,3 +90,9 @@ func (m *Match) Holds(doc *Document) (bool, error) {
 	}
 	return len(m.in) == 0 || v.readable() && slices.Contains(m.in, v.Text), nil
 }
+
+// ReadsJSON reports whether the condition, or one of those within, is asked of
+// the body as JSON.
+func (m *Match) ReadsJSON() bool {
+	return m.part != nil && m.part.in == inJSON || slices.ContainsFunc(m.all, (*Match).ReadsJSON)
+}

@@ -91,6 +91,12 @@ func (doc *Document) formFields() ([]field, *Error) {
 	})
 }
 
+// IsForm reports whether PHP reads fields from the body, or may.
+func (doc *Document) IsForm() bool {
+	_, isForm, err := formType(doc.delivery.Header["Content-Type"])
+	return isForm || err != nil
+}
+
 // formType reads the Content-Type of a form; the boundary is empty where it is
 // urlencoded. Like PHP it looks no further than the type to know that it is a
 // form, so that no spelling is a form to PHP and none to us.

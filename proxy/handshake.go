@@ -31,7 +31,11 @@ func (p *passage) handshakeName(unsigned bool) string {
 		if unsigned && !hs.Unsigned || !slices.Contains(hs.Methods, p.req.Method) {
 			continue
 		}
-		// What can't be read in one certain way has not this exact shape.
+		// What can't be read in one certain way has not this exact shape; nor has
+		// what is JSON here and a form, with other contents, to the app.
+		if unsigned && hs.When.ReadsJSON() && p.doc.IsForm() {
+			continue
+		}
 		if holds, err := hs.When.Holds(p.doc); err == nil && holds {
 			return hs.Name
 		}

@@ -62,6 +62,11 @@ func handshakeCases() map[string]handshakeCase {
 		"cloudevents": {"OPTIONS", "/hook", "", map[string]string{"WebHook-Request-Origin": "events.example"}, false, "", nil},
 		"asana": {"POST", "/hook", `{}`, map[string]string{"Content-Type": "application/json", "X-Hook-Secret": "s"}, false, "handshake", []nearly{
 			{"with an event", body(`{"events":[{"action":"changed"}]}`), 401, "unverified"},
+			{"with events that PHP reads from an object", body(`{"events":{"a":{"action":"changed"}}}`), 401, "unverified"},
+			{"with an event in a form that is JSON too", func(c *handshakeCase) {
+				c.body = `{"a":"&payload={}&"}`
+				c.header = map[string]string{"Content-Type": "application/x-www-form-urlencoded", "X-Hook-Secret": "s"}
+			}, 401, "unverified"},
 			{"without the secret", func(c *handshakeCase) { c.header = jsonType }, 401, "unverified"},
 			{"with a signature that is none", func(c *handshakeCase) {
 				c.header = map[string]string{"Content-Type": "application/json", "X-Hook-Secret": "s", "X-Hook-Signature": strings.Repeat("00", 32)}
