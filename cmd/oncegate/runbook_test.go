@@ -196,12 +196,14 @@ func TestRunbookCommands(t *testing.T) {
 	if len(commands) < 25 {
 		t.Fatalf("only %d commands were found", len(commands))
 	}
+	done := map[string]bool{}
 	for i := 0; i < len(commands); i++ {
 		c := commands[i]
 		words := strings.Fields(c.text)
-		if slices.Contains(elsewhere, words[0]) {
+		if slices.Contains(elsewhere, words[0]) || done[c.text] && !strings.Contains(c.text, " KEY") {
 			continue
 		}
+		done[c.text] = true
 		name := words[0]
 		if name == "oncegate" {
 			name = words[1]
