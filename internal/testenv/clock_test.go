@@ -68,13 +68,13 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// asks returns a question for the time, in microseconds, that is asked on a new
-// connection where the last one is gone.
+// asks returns a question for the time, in microseconds.
 func asks(t *testing.T, driver, at, question string) func(context.Context) (time.Time, error) {
 	db, err := sql.Open(driver, at)
 	if err != nil {
 		t.Fatal(err)
 	}
+	db.SetMaxIdleConns(-1) // each question on a connection of its own
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
