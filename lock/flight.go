@@ -224,6 +224,15 @@ func (f *flight) testify(c *claim, ask *Ask) {
 	heard := make(chan said, 1)
 	rec := c.rec
 	go func() { heard <- f.g.testify(f.g.life, &rec, request, ask.Policy) }()
+	// What writes nothing (retry, hold) is known to this flight alone: of members
+	// who can't wait at all none would ever come to hear it.
+	soon := time.NewTimer(witnessSoon)
+	defer soon.Stop()
+	select {
+	case c.heard = <-heard:
+		return
+	case <-soon.C:
+	}
 	for {
 		f.serve()
 		select {

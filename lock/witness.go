@@ -48,6 +48,8 @@ func (t Testimony) String() string {
 const (
 	// A witness's answer that settles nothing is believed this long.
 	witnessPause = time.Second
+	// A witness that answers in this time is heard by those too who don't wait.
+	witnessSoon = 100 * time.Millisecond
 	// witnessLimit bounds what a witness that doesn't bound itself may take.
 	witnessLimit = 30 * time.Second
 )

@@ -159,6 +159,15 @@ func TestWitness(t *testing.T) {
 		r.begin(g, witnessed(w), lock.Held)
 	})
 
+	bubble(t, "B27 who does not wait hears what settles nothing", func(t *testing.T, r *rig) {
+		impatient := func(a *lock.Ask, _ *lock.Policy) { a.Wait = 0 }
+		g, w := r.gate(), &teller{says: []lock.Testimony{lock.TestifyRetry}}
+		r.run(g, witnessed(w)).Settle(broken)
+		r.run(g, witnessed(w, impatient)).Settle(broken)
+		w.set(lock.TestifyHold)
+		r.begin(g, witnessed(w, impatient), lock.Held)
+	})
+
 	bubble(t, "a request that was kept is what the witness is asked about", func(t *testing.T, r *rig) {
 		g, w := r.gate(), &teller{says: []lock.Testimony{lock.TestifyYes}}
 		r.run(g, witnessed(w)).Settle(broken)
