@@ -129,7 +129,7 @@ func (b *Background) once(ctx context.Context) (more bool) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.Lease/2)
 	defer cancel()
 	has, err := b.duty.claim(ctx)
-	if err != nil {
+	if err != nil && b.life.Err() == nil {
 		b.failed(err)
 	}
 	if b.hadDuty && !has {
@@ -141,7 +141,7 @@ func (b *Background) once(ctx context.Context) (more bool) {
 		return false
 	}
 	for _, work := range []func(context.Context) error{b.sweep, b.askWitnesses, b.purge, b.figures} {
-		if err := work(ctx); err != nil && ctx.Err() == nil {
+		if err := work(ctx); err != nil && b.life.Err() == nil {
 			b.failed(err)
 		}
 	}
