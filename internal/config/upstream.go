@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"strconv"
@@ -28,7 +29,33 @@ func (l *loader) upstream(field, text string) Upstream {
 	if !ok {
 		l.fault(field, upstreamForms)
 	}
+	if own := l.ownListener(&up); own != "" {
+		l.fault(field, "is oncegate's own %s: every request would come back to it; say where the app listens", own)
+	}
 	return up
+}
+
+// ownListener returns the field of the listener of this process that the upstream
+// leads to; empty where it is none, as far as names tell.
+func (l *loader) ownListener(up *Upstream) string {
+	own := []struct{ field, address string }{
+		{"listen", value(l.top.Listen)}, {"health", value(l.top.Health)}, {"admin", value(l.top.Admin)},
+	}
+	for _, at := range own {
+		host, port, err := net.SplitHostPort(at.address)
+		if err != nil || up.Host == "" || net.JoinHostPort(up.Host, port) != up.Address {
+			continue
+		}
+		if host == up.Host || loopback(up.Host) && (wildcard(host) || host == "localhost") || up.Host == "localhost" && loopback(host) {
+			return at.field
+		}
+	}
+	return ""
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 func (up *Upstream) overTCP(text, port string) bool {
