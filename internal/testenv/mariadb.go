@@ -111,7 +111,7 @@ func (m *MariaDBServer) exec(t testing.TB, statement string) {
 		t.Fatalf("testenv: %v", err)
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
 	defer cancel()
 	if _, err := db.ExecContext(ctx, statement); err != nil {
 		t.Errorf("testenv: %s: %v", statement, err)

@@ -69,7 +69,7 @@ func newPostgres(dir string, settings []string) (*PostgresServer, error) {
 	p.Process = NewProcess(Command{
 		Name: "postgres", Path: path, Args: args, Dir: dir, Unprivileged: true,
 		StopSignal: syscall.SIGINT, // ends sessions; SIGTERM would wait for them
-		Ready:      func() error { return p.run("postgres", "SELECT 1") },
+		Ready:      func() error { return p.run("postgres", "SELECT 1", stopTimeout) },
 	})
 	return p, nil
 }
@@ -114,13 +114,13 @@ func (p *PostgresServer) urlAt(port int, database string) string {
 // Exec runs statements in a database, on a connection of their own.
 func (p *PostgresServer) Exec(t testing.TB, database, statements string) {
 	t.Helper()
-	if err := p.run(database, statements); err != nil {
+	if err := p.run(database, statements, statementTimeout); err != nil {
 		t.Errorf("testenv: %s: %v", statements, err)
 	}
 }
 
-func (p *PostgresServer) run(database, statements string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+func (p *PostgresServer) run(database, statements string, bound time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, p.URL(database)+"&connect_timeout=2")
 	if err != nil {

@@ -14,10 +14,12 @@ import (
 
 // startTimeout bounds how long a server may take to answer its first question,
 // and stopTimeout how long it may take to end when asked to. A loaded machine
-// with two cores needs seconds, not tens of them.
+// with two cores needs seconds, not tens of them. statementTimeout is for
+// statements that wait for the disk, as dropping a database does.
 const (
-	startTimeout = 60 * time.Second
-	stopTimeout  = 20 * time.Second
+	startTimeout     = 60 * time.Second
+	stopTimeout      = 20 * time.Second
+	statementTimeout = 2 * time.Minute
 )
 
 // A Command says how to run a program so that a test can rely on it.
