@@ -202,12 +202,14 @@ func series(t *testing.T, url string) map[string][]string {
 	var last error
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		shown, err := scrape(url)
-		if err == nil && shown["oncegate_claims"] != nil {
+		_, figures := shown["oncegate_claims"]
+		_, evidence := shown["oncegate_evidence_purge_last_success_timestamp_seconds"]
+		if figures && evidence {
 			return shown
 		}
 		last = err
 	}
-	t.Fatalf("the figures of the store never came: %v", last)
+	t.Fatalf("what the background finds out never came: %v", last)
 	return nil
 }
 
