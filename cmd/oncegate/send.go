@@ -58,7 +58,7 @@ test route has to trust another: --make-key FILE makes one, test_key on the rout
 names it, and send signs with it (where the route knows its public part only,
 --key names it). --unsigned sends a sample as it is; an enforced route refuses it.
 
-  oncegate send --route paypal --make-key /tmp/test.pem
+  oncegate send --route paypal --make-key test.pem
 
 It ends with 0 where every delivery was answered 2xx.`,
 		Args: cobra.NoArgs,

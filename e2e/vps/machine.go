@@ -3,7 +3,7 @@
 // own. It is what a small shop rents, in the state in which a test needs it.
 //
 //	m := vps.Boot(t)
-//	m.Run(t, "dpkg -i /root/oncegate_1.0.0_amd64.deb && systemctl start oncegate")
+//	m.Run(t, "dpkg -i ./oncegate_1.0.0_amd64.deb && systemctl start oncegate")
 //	answer, err := m.Client().Get("http://127.0.0.1/")
 //
 // Nothing is simulated but the hardware: a layer in memory over this machine's
