@@ -51,16 +51,7 @@ func TestDeadlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	batch := []lock.Change{locktest.Settle(one), locktest.Settle(two)}
-	told := make(chan error)
-	go func() {
-		results, err := s.Apply(t.Context(), batch)
-		for i := range results {
-			if !results[i].Applied(batch[i]) {
-				err = errors.Join(err, results[i].Err, errors.New("not applied"))
-			}
-		}
-		told <- err
-	}()
+	told := applying(t, s, batch)
 	lockWait(t, raw(t, server.DSN(database)))
 	held := hold(low) // closes the circle: one of the two is undone
 	if held == nil {
@@ -251,4 +242,19 @@ func TestReadsDoNotStarveWrites(t *testing.T) {
 		url := strings.Replace(server.URL(server.Database(t)), server.Addr, proxy.Addr, 1)
 		locktest.ReadsDoNotStarveWrites(t, opened(t, mysqllock.Options{URL: url, Pool: pool}), proxy, pool-max(1, pool/4))
 	}
+}
+
+// applying sends a batch, and tells when all of it is applied, or why it is not.
+func applying(t *testing.T, s lock.Store, batch []lock.Change) <-chan error {
+	told := make(chan error, 1)
+	go func() {
+		results, err := s.Apply(t.Context(), batch)
+		for i := range results {
+			if !results[i].Applied(batch[i]) {
+				err = errors.Join(err, results[i].Err, errors.New("not applied"))
+			}
+		}
+		told <- err
+	}()
+	return told
 }

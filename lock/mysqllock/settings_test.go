@@ -69,16 +69,7 @@ func TestLockWait(t *testing.T) {
 	if _, err := s.Apply(ctx, batch); !errors.Is(err, lock.ErrUnavailable) {
 		t.Errorf("behind a lock: %v", err)
 	}
-	told := make(chan error)
-	go func() {
-		results, err := s.Apply(t.Context(), batch)
-		for i := range results {
-			if !results[i].Applied(batch[i]) {
-				err = errors.Join(err, results[i].Err, errors.New("not applied"))
-			}
-		}
-		told <- err
-	}()
+	told := applying(t, s, batch)
 	time.Sleep(1200 * time.Millisecond) // past the server's limit, so that it has said 1205 once
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
