@@ -244,7 +244,7 @@ func (s *vpsShop) brokenWhileWorking(t *testing.T) {
 // badReload has a wrong configuration reloaded.
 func (s *vpsShop) badReload(t *testing.T) {
 	t.Helper()
-	s.Run(t, "cp /etc/oncegate/oncegate.yaml /root/right.yaml && sed -i 's/provider: stripe/provider: strype/' /etc/oncegate/oncegate.yaml")
+	s.Run(t, "cp /etc/oncegate/oncegate.yaml right.yaml && sed -i 's/provider: stripe/provider: strype/' /etc/oncegate/oncegate.yaml")
 	out, err := s.Try(t, "systemctl reload oncegate")
 	if err == nil {
 		t.Errorf("the reload of a wrong file succeeded: %s", out)
@@ -253,7 +253,7 @@ func (s *vpsShop) badReload(t *testing.T) {
 		t.Error("the log does not say what is wrong")
 	}
 	s.twice(t, "fresh", "replay", 1)
-	s.Run(t, "cp /root/right.yaml /etc/oncegate/oncegate.yaml && systemctl reload oncegate")
+	s.Run(t, "cp right.yaml /etc/oncegate/oncegate.yaml && systemctl reload oncegate")
 }
 
 // overTCP has PHP-FPM listen on TCP too, as the guide says it in a sentence.
