@@ -51,8 +51,11 @@ func (r *rig) gate(through ...lock.Store) *lock.Gate {
 
 func (r *rig) count(k lock.EventKind) int { return int(r.events[k].Load()) }
 
+// record reads a record once all goroutines rest: what a Gate gives back or
+// pays, it does beside its answer.
 func (r *rig) record(id string) lock.Record {
 	r.t.Helper()
+	synctest.Wait()
 	records, err := r.store.Read(context.Background(), []lock.Key{item(id).Key})
 	if err != nil {
 		r.t.Fatal(err)
