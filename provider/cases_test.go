@@ -191,6 +191,8 @@ func TestObviousIDs(t *testing.T) {
 		"recurly":      {`{"object_type":"account","id":"r","event_type":"created","event_time":"a"}`, `{"object_type":"account","id":"r","event_type":"updated","event_time":"a"}`},
 		"meta":         {`{"entry":[{"changes":[{"value":{"statuses":[{"id":"w","status":"sent"}]}}]}]}`, `{"entry":[{"changes":[{"value":{"statuses":[{"id":"w","status":"read"}]}}]}]}`},
 		"docusign":     {`{"event":"sent","data":{"envelopeId":"e"},"generatedDateTime":"a"}`, `{"event":"completed","data":{"envelopeId":"e"},"generatedDateTime":"a"}`},
+		"wise":         {`{"subscription_id":"s","event_type":"balances#credit","data":{"resource":{"id":1},"amount":5,"post_transaction_balance_amount":5,"occurred_at":"2020-01-01T12:34:56Z"}}`, `{"subscription_id":"s","event_type":"balances#credit","data":{"resource":{"id":1},"amount":5,"post_transaction_balance_amount":10,"occurred_at":"2020-01-01T12:34:56Z"}}`},
+		"dropbox-sign": {form("json", `{"event":{"event_type":"template_created","event_time":"1669926463"},"template":{"template_id":"a"}}`), form("json", `{"event":{"event_type":"template_created","event_time":"1669926463"},"template":{"template_id":"b"}}`)},
 		"calendly":     {`{"event":"invitee.created","created_at":"a","payload":{"uri":"u"}}`, `{"event":"invitee.canceled","created_at":"a","payload":{"uri":"u"}}`},
 	} {
 		t.Run("B10 "+name, func(t *testing.T) {
@@ -255,7 +257,7 @@ func TestForms(t *testing.T) {
 	for name, c := range map[string]struct{ preset, kind, body, want string }{
 		"B14 Slack's command":   {"slack", urlencoded, "command=%2Forder&trigger_id=13345224609.738474920.8088930838d88f008e0", "13345224609.738474920.8088930838d88f008e0"},
 		"B14 Slack's button":    {"slack", urlencoded, form("payload", `{"type":"block_actions","trigger_id":"12321423423.333649436676.d8c1bb837935619ccad0f624c448ffb3"}`), "12321423423.333649436676.d8c1bb837935619ccad0f624c448ffb3"},
-		"B14 a multipart event": {"dropbox-sign", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"json\"\r\n\r\n" + `{"event":{"event_type":"t","event_time":"1"}}` + "\r\n--b--\r\n", "t/1/%-/%-"},
+		"B14 a multipart event": {"dropbox-sign", "multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"json\"\r\n\r\n" + `{"event":{"event_type":"t","event_time":"1"},"template":{"template_id":"a"}}` + "\r\n--b--\r\n", "t/1/%-/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := get(t, c.preset)
