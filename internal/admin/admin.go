@@ -78,6 +78,10 @@ const (
 	decisionTime = 30 * time.Minute
 )
 
+// apiHeader stands on every answer, so that a client that was led elsewhere, to
+// an app behind the public address, does not take its answer for one of ours.
+const apiHeader = "Oncegate-Api"
+
 // New returns a server.
 func New(o Options) *Server {
 	s := &Server{o: o, room: make(chan struct{}, mostAtOnce)}
@@ -176,6 +180,7 @@ func (s *Server) guarded(e endpoint) http.Handler {
 
 // admit checks where a request says that it goes, and whose it is.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (Token, bool) {
+	w.Header().Set(apiHeader, "v1")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if !s.named(r.Host) {

@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -350,6 +351,27 @@ func TestClient(t *testing.T) {
 	}
 	if _, err := c.Decide(t.Context(), operator.Decision{Verb: "rerun", Reason: "r", Claims: []operator.Ref{ref}}); err == nil {
 		t.Error("a rerun where nobody forwards")
+	}
+}
+
+// What answers in the API's place, such as an app behind the public address, is
+// not believed: no claims there are not no claims.
+func TestClientLedElsewhere(t *testing.T) {
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"received":true}`)
+	}))
+	defer app.Close()
+	at, err := url.Parse(app.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{URL: at, Token: adminToken, HTTP: http.DefaultClient}
+	if page, err := c.Find(t.Context(), operator.Query{Limit: 1}); !errors.Is(err, ErrAPI) {
+		t.Errorf("an app's answer was taken for %+v, %v", page, err)
+	}
+	if outcomes, err := c.Decide(t.Context(), operator.Decision{Verb: "done", Reason: "r"}); !errors.Is(err, ErrAPI) {
+		t.Errorf("an app's answer was taken for the decision %+v, %v", outcomes, err)
 	}
 }
 

@@ -73,11 +73,14 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		return fmt.Errorf("%w: %w; does oncegate run, and is this its admin address?", ErrAPI, err)
 	}
 	defer resp.Body.Close()
+	if resp.Header.Get(apiHeader) == "" {
+		return fmt.Errorf("%w: something else answered, with status %d; is this the admin address?", ErrAPI, resp.StatusCode)
+	}
 	decoder := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer))
 	if resp.StatusCode != http.StatusOK {
 		var p problemDocument
 		if decoder.Decode(&p) != nil || p.Code == "" {
-			return fmt.Errorf("%w: status %d and no problem document; is this the admin address?", ErrAPI, resp.StatusCode)
+			return fmt.Errorf("%w: status %d and no problem document", ErrAPI, resp.StatusCode)
 		}
 		return &APIError{resp.StatusCode, p.Code, p.Detail}
 	}
