@@ -32,13 +32,13 @@ func Parse(data []byte) (*yaml.Node, Faults) {
 	case errors.Is(err, io.EOF):
 		return nil, Faults{{Msg: "is empty"}}
 	case err != nil:
-		return nil, Faults{syntaxFault(err)}
+		return nil, Faults{syntaxFault(err, data)}
 	}
 	switch err := dec.Decode(&next); {
 	case err == nil:
 		return nil, Faults{{Line: next.Line, Msg: "a second document begins here; only one is read"}}
 	case !errors.Is(err, io.EOF):
-		return nil, Faults{syntaxFault(err)}
+		return nil, Faults{syntaxFault(err, data)}
 	}
 	root := doc.Content[0]
 	var faults Faults
@@ -74,9 +74,15 @@ func checkTree(n *yaml.Node, depth int, faults *Faults) {
 // may be a secret. Marks of the syntax such as ',' are shorter and stay.
 var quoted = regexp.MustCompile("'[^']*'")
 
+// oneOff begins the library's messages whose line is the one before.
+var oneOff = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or '.'|<document start>)`)
+
+// tabbed finds a line that is indented with a tab.
+var tabbed = regexp.MustCompile(`(?m)^ *\t[ \t]*[^ \t\r\n]`)
+
 // syntaxFault makes a fault of the YAML library's error, which has its line in
 // its text only.
-func syntaxFault(err error) Fault {
+func syntaxFault(err error, data []byte) Fault {
 	msg := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
 	if rest, ok := strings.CutPrefix(msg, "line "); ok {
@@ -92,5 +98,11 @@ func syntaxFault(err error) Fault {
 		}
 		return "'...'"
 	})
+	if line > 0 && oneOff.MatchString(msg) {
+		line++
+	}
+	if at := tabbed.FindIndex(data); at != nil {
+		msg += fmt.Sprintf("; line %d is indented with a tab, and YAML takes blanks only", 1+bytes.Count(data[:at[0]], []byte("\n")))
+	}
 	return Fault{Line: line, Msg: "is not YAML near here: " + msg}
 }

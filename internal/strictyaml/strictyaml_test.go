@@ -120,6 +120,10 @@ func TestFaults(t *testing.T) {
 		{"tag", "name: !secret x", `line 1: tags (!name) are not supported; quote the value if it begins with !`},
 		{"syntax", "name: a\ninner: b: c", `line 2: is not YAML near here: mapping values are not allowed in this context`},
 		{"syntax with marks", "name: [a }", `is not YAML near here: did not find expected ',' or ']'`},
+		{"syntax in a list", "name: a\nflag: true\nsecrets: [a, ${B}]", `line 3: is not YAML near here: did not find expected ',' or ']'`},
+		{"a list that goes on", "name: a\nsecrets:\n  - a\n b: c", `line 4: is not YAML near here: did not find expected key`},
+		{"tab", "name: a\ninner:\n\tjson: b", `line 3: is not YAML near here: found character that cannot start any token; line 3 is indented with a tab, and YAML takes blanks only`},
+		{"tab after blanks", "name: a\ninner:\n  json: b\n \toptional: true", `line 3: is not YAML near here: found a tab character that violates indentation; line 4 is indented with a tab, and YAML takes blanks only`},
 		{"two documents", "name: a\n---\nname: b", `line 2: a second document begins here; only one is read`},
 		{"empty", "# nothing\n", `is empty`},
 		{"all at once", "lease: x\nnam: y\ncount: z", "line 1: lease: " + errDuration.Error() +
