@@ -21,7 +21,21 @@ func (f *configFlags) add(cmd *cobra.Command) {
 
 // options make what config.Load asks for.
 func (f *configFlags) options(env []string) config.Options {
-	return config.Options{Path: f.path, EnvFile: f.envFile, Env: env, Flags: config.Flags{StateDir: f.stateDir}}
+	return config.Options{
+		Path: f.path, EnvFile: f.envFile, Env: env, Flags: config.Flags{StateDir: f.stateDir}, Readable: readable,
+	}
+}
+
+// readable says whether the store's driver can read what it is given.
+func readable(s config.Store) error {
+	if s.Kind == "sqlite" {
+		return nil
+	}
+	store, err := backendOf(s)
+	if err != nil {
+		return err
+	}
+	return store.Close()
 }
 
 // serveFlags are those of `serve` and `check`: all that the configuration takes
@@ -47,5 +61,6 @@ func (f *serveFlags) options(env []string) config.Options {
 	stateDir := o.Flags.StateDir
 	o.Flags = f.over
 	o.Flags.StateDir = stateDir
+	o.Instead = "do without one: --upstream http://127.0.0.1:8000 --route stripe=/stripe/webhook"
 	return o
 }

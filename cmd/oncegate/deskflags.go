@@ -43,6 +43,14 @@ func (f *deskFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON, one object a line")
 }
 
+func (f *deskFlags) options(env []string) config.Options {
+	o := f.configFlags.options(env)
+	if f.admin == "" {
+		o.Instead = "ask a running oncegate, with --admin http://127.0.0.1:9181"
+	}
+	return o
+}
+
 // withDesk lets do ask what the flags name.
 func (p *program) withDesk(ctx context.Context, f *deskFlags, do func(context.Context, desk) error) error {
 	limit := commandTime

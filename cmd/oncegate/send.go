@@ -164,6 +164,7 @@ func targetOf(text string) (*url.URL, error) {
 // of a provider alone.
 func (p *program) sendRoute(flags *sendFlags, target *url.URL) (*config.Config, *config.Route, error) {
 	o := flags.options(p.env)
+	o.Instead = "do without one: --provider stripe --url http://127.0.0.1:8080/stripe/webhook"
 	switch {
 	case flags.provider != "" && flags.route != "":
 		return nil, nil, &usageError{errors.New("--route and --provider say the same thing in two ways; give one")}

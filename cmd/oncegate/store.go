@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -120,13 +122,26 @@ func (b sqliteBackend) makeFolder() error {
 	return nil
 }
 
+// seenFile says what to do where SQLite's file is not there, or in a folder of
+// another user's.
+func seenFile(path string) error {
+	_, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w; serve makes the file when it first runs, in the folder that state_dir names", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; run this as root or as the user that serve runs as, or ask the running oncegate, with --admin http://127.0.0.1:9181", err)
+	}
+	return err
+}
+
 // withStore opens the configuration's store for a command that only looks, and
 // closes it. Such a command makes no store and changes no tables: oncegate may be
 // running, in another version.
 func withStore(ctx context.Context, c *config.Config, do func(context.Context, backend) error) (err error) {
 	if c.Store.Kind == "sqlite" {
-		if _, err := os.Stat(c.Store.Path); err != nil {
-			return fmt.Errorf("%w: %w; serve makes the file when it first runs, in the folder that state_dir names", lock.ErrUnavailable, err)
+		if err := seenFile(c.Store.Path); err != nil {
+			return fmt.Errorf("%w: %w", lock.ErrUnavailable, err)
 		}
 	}
 	looking := *c

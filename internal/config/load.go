@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 
 	"go.yaml.in/yaml/v3"
@@ -27,6 +28,13 @@ type Options struct {
 	Env []string
 	// Flags are what the command line says.
 	Flags Flags
+	// Instead says what to do without a file, for the fault that there is none;
+	// empty where nothing can be done without.
+	Instead string
+	// Readable says whether the store's driver can read the store's URL and
+	// options. It connects to nothing, and its error holds no secret. nil: not
+	// asked.
+	Readable func(Store) error
 }
 
 //go:embed defaults.yaml
@@ -134,7 +142,10 @@ func (l *loader) readFile() bool {
 	}
 	data, err := l.read(l.file, strictyaml.MaxBytes)
 	if err != nil {
-		msg := fmt.Sprintf("can't be read (%s); name another file with --config, or do without one: --upstream http://127.0.0.1:8000 --route stripe=/stripe/webhook", err)
+		msg := fmt.Sprintf("can't be read (%s); name another file with --config", err)
+		if l.options.Instead != "" && errors.Is(err, fs.ErrNotExist) {
+			msg += ", or " + l.options.Instead
+		}
 		l.faults = append(l.faults, strictyaml.Fault{File: l.file, Msg: msg})
 		return false
 	}

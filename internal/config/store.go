@@ -46,13 +46,22 @@ func (l *loader) compileStore(stateDir string) Store {
 		l.oneOf("store.migrate", s.Migrate, "auto", "never")
 	}
 	l.checkStore(store)
+	if l.options.Readable != nil && store.Kind != "" && !l.faulty("store") {
+		if err := l.options.Readable(store); err != nil {
+			l.fault("store.url", "%s", err)
+		}
+	}
 	return store
 }
 
 func (l *loader) sqliteStore(store *Store, text, stateDir string) {
 	store.Kind = "sqlite"
-	if l.store.User != nil || l.store.Password != nil {
-		l.fault("store", "is sqlite, which has neither user nor password; remove them")
+	const none = "is for a store that is a server; sqlite has neither user nor password"
+	if l.store.User != nil {
+		l.fault("store.user", none)
+	}
+	if l.store.Password != nil {
+		l.fault("store.password", none)
 	}
 	if text == "sqlite" {
 		store.Path = filepath.Join(stateDir, "oncegate.db")
@@ -109,6 +118,9 @@ func (l *loader) checkStore(store Store) {
 	s := l.store
 	if store.Pool < 0 || store.Pool > maxPool {
 		l.fault("store.pool", "must be between 0 and %d", maxPool)
+	}
+	if store.Kind != "sqlite" && store.Pool == 1 {
+		l.fault("store.pool", "must be at least 2 for a store that is a server: one connection reads, so another must write")
 	}
 	if store.Kind != "postgres" && store.Kind != "" {
 		if s.Schema != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 var errURL = errors.New("redis: the url can't be read: it must look like redis://user:password@host:6379/0 " +
-	"(or rediss, redis+cluster, redis+sentinel), with special characters percent-encoded and known parameters only")
+	"(or rediss, redis+cluster, redis+sentinel with ?master_name=...), with special characters percent-encoded and known parameters only")
 
 // answerTime bounds how long an answer may take where the call's context does
 // not.
