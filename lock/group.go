@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	// A trip carries at most this many changes or keys, and about as many bytes.
+	// A trip carries at most this many changes or keys of several callers, or this
+	// many of one, and about as many bytes.
 	maxTripItems = 256
+	maxCallItems = 1024
 	maxTripBytes = 4 << 20
 )
 
@@ -18,7 +20,8 @@ const (
 // that many settles share one commit. An idle store is asked at once, by the
 // caller itself. Reads and writes travel apart, and among writes those that
 // change a record go before those that make one: so neither who waits nor who
-// begins holds up those who renew and settle.
+// begins holds up those who renew and settle. What is too much for one trip, such
+// as the claims of a large batch, makes several, one after the other.
 //
 // A trip runs on a context of its own, bounded by timeout: a caller that goes
 // away neither breaks a connection nor fails the others. Where the store
@@ -31,10 +34,7 @@ func Group(store Store, timeout time.Duration, observe func(Event)) *Grouped {
 		trip:   store.Apply,
 		key:    func(c *Change) *Key { return &c.Next.Key },
 		urgent: func(c *Change) bool { return c.Expect != None },
-		size: func(c *Change) int {
-			r := &c.Next
-			return 512 + len(r.Text) + len(r.AnswerHeader) + len(r.AnswerBody) + len(r.Request)
-		},
+		size:   changeSize,
 	}
 	g.reads = lane[Key, Record]{
 		timeout: timeout, observe: observe, kind: EventReadTrip,
@@ -92,7 +92,41 @@ type call[Q, A any] struct {
 	batch   []*call[Q, A]
 }
 
+// do gets the answers, in as many trips as that takes.
 func (l *lane[Q, A]) do(ctx context.Context, asked []Q) ([]A, error) {
+	n := fitting(asked, l.size)
+	if n == len(asked) {
+		return l.join(ctx, asked)
+	}
+	answers := make([]A, 0, len(asked))
+	for ; len(asked) > 0; n = fitting(asked, l.size) {
+		some, err := l.join(ctx, asked[:n])
+		if err != nil {
+			return nil, err
+		}
+		answers, asked = append(answers, some...), asked[n:]
+	}
+	return answers, nil
+}
+
+// fitting is how many of the first of asked fit one trip: one at least.
+func fitting[Q any](asked []Q, size func(*Q) int) (n int) {
+	for bytes := 0; n < min(len(asked), maxCallItems); n++ {
+		if bytes += size(&asked[n]); n > 0 && bytes > maxTripBytes {
+			return n
+		}
+	}
+	return n
+}
+
+// changeSize is about how many bytes of a trip a change takes.
+func changeSize(c *Change) int {
+	r := &c.Next
+	return 512 + len(r.Text) + len(r.AnswerHeader) + len(r.AnswerBody) + len(r.Request)
+}
+
+// join makes a trip, or takes part in one.
+func (l *lane[Q, A]) join(ctx context.Context, asked []Q) ([]A, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -212,4 +212,34 @@ func TestGroup(t *testing.T) {
 		}
 		all.Wait()
 	})
+
+	bubble(t, "B13 what is too much for one trip makes several", func(t *testing.T, r *rig) {
+		const mib = 1 << 20
+		for _, c := range []struct{ changes, request, trips int }{{1024, 0, 1}, {1025, 0, 2}, {10_000, 0, 10}, {10, mib, 4}, {3, 5 * mib, 3}} {
+			s := &slow{takes: 10 * time.Millisecond}
+			g := group(r, s)
+			batch := make([]lock.Change, c.changes)
+			for i := range batch {
+				batch[i] = beginOf(fmt.Sprint(c.changes, " evt_", i))
+				batch[i].Next.Request = make([]byte, c.request)
+			}
+			results, err := g.Apply(context.Background(), batch)
+			if err != nil || len(results) != len(batch) {
+				t.Fatalf("%d results, %v", len(results), err)
+			}
+			keys := make([]lock.Key, len(batch))
+			for i := range results {
+				if keys[i] = batch[i].Next.Key; !results[i].Applied(batch[i]) {
+					t.Errorf("%d of %+v was not made", i, c)
+				}
+			}
+			if len(s.trips) != c.trips {
+				t.Errorf("%+v: %d trips", c, len(s.trips))
+			}
+			records, err := g.Read(context.Background(), keys)
+			if err != nil || len(records) != len(keys) || records[len(keys)-1].Version != batch[len(keys)-1].Next.Version {
+				t.Errorf("%+v: read %d, %v", c, len(records), err)
+			}
+		}
+	})
 }

@@ -156,10 +156,7 @@ func decideSome(ctx context.Context, store Store, words []Word, told []Told) {
 	}
 	var results []Result
 	err = persist(ctx, func() (err error) {
-		results, err = store.Apply(ctx, batch)
-		for i := range results {
-			err = errors.Join(err, results[i].Err)
-		}
+		results, err = applyAll(ctx, store, batch)
 		return err
 	})
 	for i, at := range of {
@@ -173,6 +170,24 @@ func decideSome(ctx context.Context, store Store, words []Word, told []Told) {
 			*t = Told{Record: results[i].Standing, Err: ErrStale}
 		}
 	}
+}
+
+// applyAll makes a batch's changes, in as many trips as their kept requests take.
+func applyAll(ctx context.Context, store Store, batch []Change) (results []Result, err error) {
+	for len(batch) > 0 {
+		n := fitting(batch, changeSize)
+		some, err := store.Apply(ctx, batch[:n])
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			if some[i].Err != nil {
+				return nil, some[i].Err
+			}
+		}
+		results, batch = append(results, some...), batch[n:]
+	}
+	return results, nil
 }
 
 // change returns the record that the word makes of r.
