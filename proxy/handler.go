@@ -136,8 +136,10 @@ func (h *Handler) upstream(u config.Upstream) (*upstream, error) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer h.crashed()
 	t := h.table.Load()
-	r, ok := t.routes.match(req.RequestURI)
+	r, ok, err := t.routeOf(req)
 	switch {
+	case err != nil:
+		refusePass(w, err)
 	case !ok:
 		h.passThrough(w, req, t.pass)
 	case r.Mode == config.ModeOff:

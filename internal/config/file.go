@@ -132,7 +132,7 @@ type routeSpec struct {
 	Handshakes []provider.Handshake `yaml:"handshakes"`
 	// What claims are kept under. Routes with one scope share claims. It holds no colon. Without it, the route's name.
 	Scope *string `yaml:"scope"`
-	// The methods that carry events. Without it the preset's, else POST. Other methods are refused, but for GET, HEAD and OPTIONS without a body.
+	// The methods that carry events. Without it the preset's, else POST. Other methods are refused, but for GET, HEAD (unless GET carries events) and OPTIONS without a body.
 	Methods []string `yaml:"methods"`
 	// An app of this route's own.
 	Upstream *string `yaml:"upstream"`
