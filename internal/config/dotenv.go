@@ -12,6 +12,9 @@ import (
 type dotenvValue struct {
 	text string
 	null bool // null and (null): as if there were no value
+	// missing is a variable that the text still holds as ${NAME}, since the file
+	// has none above it; empty where there is none.
+	missing string
 }
 
 // maxDotenv bounds a .env file, in bytes.
@@ -38,7 +41,7 @@ func parseDotenv(data []byte, env map[string]string) (map[string]dotenvValue, er
 		return nil, errors.New("is not UTF-8 throughout")
 	}
 	text := strings.TrimPrefix(string(data), "\uFEFF")
-	values := map[string]string{}
+	values, missing := map[string]string{}, map[string]string{}
 	lookup := func(name string) (string, bool) {
 		if value, ok := env[name]; ok {
 			return value, true
@@ -46,7 +49,8 @@ func parseDotenv(data []byte, env map[string]string) (map[string]dotenvValue, er
 		value, ok := values[name]
 		return value, ok
 	}
-	for _, entry := range dotenvEntries(text) {
+	entries, _ := dotenvEntries(text)
+	for _, entry := range entries {
 		name, value, defined, err := parseDotenvEntry(entry.text)
 		switch {
 		case err != nil:
@@ -54,12 +58,14 @@ func parseDotenv(data []byte, env map[string]string) (map[string]dotenvValue, er
 		case !defined:
 			delete(values, name)
 		default:
-			values[name] = value.resolve(lookup)
+			values[name], missing[name] = value.resolve(lookup)
 		}
 	}
 	result := make(map[string]dotenvValue, len(values))
 	for name, value := range values {
-		result[name] = laravelValue(value)
+		v := laravelValue(value)
+		v.missing = missing[name]
+		result[name] = v
 	}
 	return result, nil
 }
@@ -94,8 +100,9 @@ var lineBreak = regexp.MustCompile(`\r\n|\n|\r`)
 
 // dotenvEntries joins the lines of a multi-line value, and leaves out comments
 // and blank lines. A value that is opened and never closed takes all that
-// follows with it, as phpdotenv has it.
-func dotenvEntries(text string) (entries []dotenvEntry) {
+// follows with it, as phpdotenv has it; it begins on the line unclosed, which is
+// 0 where there is none.
+func dotenvEntries(text string) (entries []dotenvEntry, unclosed int) {
 	var open []string // the lines of a multi-line value so far
 	first := 0
 	for i, line := range lineBreak.Split(text, -1) {
@@ -116,7 +123,10 @@ func dotenvEntries(text string) (entries []dotenvEntry) {
 			entries = append(entries, dotenvEntry{text: line, line: first})
 		}
 	}
-	return entries
+	if open != nil {
+		unclosed = first
+	}
+	return entries, unclosed
 }
 
 // closesQuote is phpdotenv's guess whether a double-quoted value ends on this

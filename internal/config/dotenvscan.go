@@ -16,9 +16,9 @@ var dotenvVariable = regexp.MustCompile(`^\$\{([A-Za-z0-9_.]+)\}`)
 
 // resolve replaces variables from the last to the first, so that what one
 // yields may become part of the name of another: phpdotenv does so. One that
-// is not known stays as it is.
-func (t dotenvText) resolve(lookup func(string) (string, bool)) string {
-	s := t.chars
+// is not known stays as it is, and is returned as missing.
+func (t dotenvText) resolve(lookup func(string) (string, bool)) (s, missing string) {
+	s = t.chars
 	for i := len(t.vars) - 1; i >= 0; i-- {
 		at := t.vars[i]
 		m := dotenvVariable.FindStringSubmatch(s[at:])
@@ -27,9 +27,11 @@ func (t dotenvText) resolve(lookup func(string) (string, bool)) string {
 		}
 		if value, ok := lookup(m[1]); ok {
 			s = s[:at] + value + s[at+len(m[0]):]
+		} else {
+			missing = m[1]
 		}
 	}
-	return s
+	return s, missing
 }
 
 // dotenvToken is one token of a value; every text is a sequence of them.

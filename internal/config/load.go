@@ -112,8 +112,10 @@ func (l *loader) readVariables() {
 	data, err := l.read(l.options.EnvFile, maxDotenv)
 	if err == nil {
 		l.vars.file, err = parseDotenv(data, l.vars.env)
+		_, l.vars.unclosed = dotenvEntries(string(data))
 	}
 	if err != nil {
+		l.vars.unread = true
 		fault := strictyaml.Fault{File: l.options.EnvFile, Msg: fmt.Sprintf("can't be read (%s)", err)}
 		var at dotenvFault
 		if errors.As(err, &at) {

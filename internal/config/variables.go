@@ -11,6 +11,8 @@ type variables struct {
 	env      map[string]string
 	file     map[string]dotenvValue
 	fileName string   // empty where there is no file
+	unread   bool     // the file could not be read; that is a fault of its own
+	unclosed int      // the file's line with a quote that is never closed; 0: none
 	used     []string // values that were given out
 }
 
@@ -41,8 +43,15 @@ func (v *variables) get(name string) (string, error) {
 	}
 	value, ok := v.file[name]
 	switch {
+	case v.unread:
+		return "", fmt.Errorf("variable %s is not set in the environment, and %s was not read", name, v.fileName)
+	case !ok && v.unclosed > 0:
+		return "", fmt.Errorf("variable %s is set neither in the environment nor in %s, as far as that goes: a quote that opens on its line %d is never closed",
+			name, v.fileName, v.unclosed)
 	case !ok:
 		return "", fmt.Errorf("variable %s is set neither in the environment nor in %s", name, v.fileName)
+	case value.missing != "":
+		return "", fmt.Errorf("variable %s refers to %s, which is set neither in the environment nor above it in %s", name, value.missing, v.fileName)
 	case value.null:
 		return "", fmt.Errorf("variable %s is null in %s; give it a value", name, v.fileName)
 	case strings.TrimSpace(value.text) == "":
