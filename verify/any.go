@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -91,7 +92,9 @@ func (a anyOf) accepts(secret string) error {
 		if err == nil {
 			return nil
 		}
-		all = append(all, err)
+		if !slices.ContainsFunc(all, func(said error) bool { return said.Error() == err.Error() }) {
+			all = append(all, err)
+		}
 	}
 	return errors.Join(all...)
 }

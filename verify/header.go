@@ -86,6 +86,17 @@ func listedHeaders(r *request, list string) (string, error) {
 // absent are headers that may not stand beside a signature.
 type absent []string
 
+// leaveOut takes the headers out of a sample, which holds those of every
+// alternative.
+func (a absent) leaveOut(s *signing) {
+	if !s.marks {
+		return
+	}
+	for _, name := range a {
+		s.d.Header.Del(name)
+	}
+}
+
 func (a absent) check(h http.Header) error {
 	for _, name := range a {
 		if len(h.Values(name)) > 0 {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +53,7 @@ func (c *compiler) jwt(field string, s *Spec, lenient bool) scheme {
 		}
 	case s.JWT == "HS256":
 		decode, decodeErr := hmacKey(s.Encoding)
-		t.shared, err = &keyring[[]byte]{source: c.secrets(s), decode: decode, lenient: lenient}, decodeErr
+		t.shared, err = &keyring[[]byte]{source: c.secrets(s), decode: padded(decode), lenient: lenient}, decodeErr
 	case s.JWT == "RS256" || s.JWT == "ES256":
 		word := map[string]string{"RS256": "rsa", "ES256": "ecdsa"}[s.JWT]
 		decode, decodeErr := publicKeyDecoder(s.Encoding, word)
@@ -66,6 +67,19 @@ func (c *compiler) jwt(field string, s *Spec, lenient bool) scheme {
 	c.note(field+".secrets", t.ready())
 	c.note(field+".claims", t.setClaims(s.Claims, c.o.Params))
 	return t
+}
+
+// padded makes a key that is shorter than its hash as long, with zeros. HMAC does
+// the same (RFC 2104, section 2), so the signature is the provider's; the library
+// refuses the key otherwise, and with it every genuine delivery.
+func padded(decode func(string) ([]byte, error)) func(string) ([]byte, error) {
+	return func(text string) ([]byte, error) {
+		key, err := decode(text)
+		if missing := sha256.Size - len(key); err == nil && missing > 0 {
+			key = append(slices.Clip(key), make([]byte, missing)...)
+		}
+		return key, err
+	}
 }
 
 func (t *jsonToken) plausible(h http.Header) error {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"testing"
@@ -93,6 +95,31 @@ func TestTokenOverBody(t *testing.T) {
 	d.Body = []byte("{ }")
 	if got := outcome(t, v.Verify(context.Background(), d)); got != "mismatch" {
 		t.Error(got)
+	}
+}
+
+// People choose short secrets, and providers sign with them.
+func TestTokenOfShortSecret(t *testing.T) {
+	encode := base64.RawURLEncoding.EncodeToString
+	sum := sha256.Sum256([]byte("{}"))
+	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode([]byte(`{"iss":"netlify","sha256":"`+hex.EncodeToString(sum[:])+`"}`))
+	mac := hmac.New(sha256.New, []byte("hunter2"))
+	mac.Write([]byte(text))
+	text += "." + encode(mac.Sum(nil))
+	spec := Spec{JWT: "HS256", Header: []string{"X-Webhook-Signature"}, Claims: &Claims{Issuer: []string{"netlify"}, BodySHA256: "sha256", Timeless: true}}
+	for secret, want := range map[string]string{"hunter2": "ok", "hunter": "mismatch", "hunter22": "mismatch"} {
+		v := mustCompile(t, spec, Options{Secrets: secrets(secret)})
+		if got := outcome(t, v.Verify(context.Background(), post("{}", "X-Webhook-Signature", text))); got != want {
+			t.Errorf("B18 with the secret %q: %s", secret, got)
+		}
+		if d, err := v.Complete(post("{}"), arrived); err != nil || v.Verify(context.Background(), d) != nil {
+			t.Errorf("what %q signs is not accepted: %v", secret, err)
+		}
+	}
+	for _, secret := range []string{"", " "} {
+		if _, err := Compile([]Spec{spec}, Options{Secrets: secrets(secret)}); err == nil {
+			t.Errorf("B18 a blank secret %q", secret)
+		}
 	}
 }
 

@@ -113,6 +113,7 @@ func (t *shared) sign(s *signing) error {
 	if err != nil {
 		return err
 	}
+	t.absent.leaveOut(s)
 	for _, text := range raw {
 		if t.accepts(text) != nil {
 			continue

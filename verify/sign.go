@@ -119,6 +119,7 @@ func (c *signed) sign(s *signing) error {
 	if err := c.ready(); err != nil {
 		return err
 	}
+	c.absent.leaveOut(s)
 	if c.bodyHash != nil && s.marks {
 		if err := s.replace(markBodyHash, c.bodyHash.of(s.d.Body)); err != nil {
 			return err

@@ -344,6 +344,26 @@ func TestSignThenVerify(t *testing.T) {
 	}
 }
 
+// A sample holds the headers of every alternative; the one that signs it leaves out
+// those that may not stand beside it.
+func TestCompleteLeavesOut(t *testing.T) {
+	token := Spec{Token: true, Header: []string{"X-Token"}, Absent: []string{"webhook-id"}}
+	hmac := Spec{HMAC: "sha1", Header: []string{"X-Hub-Signature"}, Absent: []string{"webhook-id"}}
+	for name, s := range map[string]Spec{"token": token, "signature": hmac} {
+		v := mustCompile(t, Spec{Any: []Spec{standard(), s}}, Options{Secrets: secrets("no base64!")})
+		d, err := v.Complete(post("{}", "webhook-id", "msg_1"), arrived)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Verify(context.Background(), d); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if h, err := v.Sign(post("{}", "webhook-id", "msg_1"), arrived); err != nil || len(h) != 1 {
+			t.Errorf("%s: what came keeps its headers: %v, %v", name, h, err)
+		}
+	}
+}
+
 func TestMutations(t *testing.T) {
 	v := mustCompile(t, stripe(), Options{Secrets: secrets("s3cret")})
 	d, err := v.Complete(post(`{"id":"evt_1"}`), arrived)
