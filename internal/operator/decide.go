@@ -49,7 +49,7 @@ const codeNotYet = "not_yet"
 // MostDecided bounds the claims of one decision.
 const MostDecided = 1000
 
-// afterwards bounds what is done when a decision stands.
+// afterwards bounds the writing of evidence when a decision stands.
 const afterwards = 10 * time.Second
 
 // Decide writes a decision, and says what came of it for each claim, in their
@@ -168,11 +168,12 @@ func (d *Desk) outcome(ctx context.Context, verb lock.Verb, decision *Decision, 
 		return o
 	}
 	// What was decided stands, whether or not the operator still waits.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterwards)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	if verb == lock.VerbRerun {
 		d.rerun(ctx, t.Request, &o)
 	}
+	ctx, cancel := context.WithTimeout(ctx, afterwards)
+	defer cancel()
 	if err := d.keep(ctx, verb, decision, w.Key, &o); err != nil {
 		o.Error = strings.TrimPrefix(o.Error+"; decided, but its evidence could not be written: "+err.Error(), "; ")
 	}
@@ -184,7 +185,7 @@ func (d *Desk) outcome(ctx context.Context, verb lock.Verb, decision *Decision, 
 
 // rerun forwards the kept request. Its time is the route's upstream_timeout.
 func (d *Desk) rerun(ctx context.Context, request []byte, o *Outcome) {
-	run, err := d.Rerun(context.WithoutCancel(ctx), o.Scope, request)
+	run, err := d.Rerun(ctx, o.Scope, request)
 	if err != nil {
 		o.Code, o.Error = "failed", "the claim is open, and the next delivery runs; the kept request was not forwarded: "+err.Error()
 		return
