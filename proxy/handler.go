@@ -134,7 +134,7 @@ func (h *Handler) upstream(u config.Upstream) (*upstream, error) {
 
 // ServeHTTP serves a request by the table that stands when it comes.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	defer h.crashed()
+	defer h.crashed(w, req)
 	t := h.table.Load()
 	r, ok, err := t.routeOf(req)
 	switch {
@@ -156,7 +156,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // passThrough passes a request on that is no delivery.
 func (h *Handler) passThrough(w http.ResponseWriter, req *http.Request, to *pass) {
 	ctx, span := h.tel.StartServer(req.Context(), req, "")
-	noted := &noted{ResponseWriter: w}
+	noted := &noted{ResponseWriter: w, final: !req.ProtoAtLeast(1, 1)}
 	defer func() { span.End(ctx, noted.status, noted.class) }()
 	if to == nil {
 		refusePass(noted, errNoUpstream)

@@ -15,8 +15,11 @@ type noted struct {
 	class  telemetry.ErrorClass // of a failure
 
 	// alone says that the exchange goes on without its client: to the app,
-	// everything is read to the end. 1xx answers are left out.
+	// everything is read to the end.
 	alone bool
+	// final says that 1xx answers are left out. HTTP/1.0 has none: its clients
+	// take the first for the answer, and the answer for its body.
+	final bool
 }
 
 // Unwrap is for http.ResponseController.
@@ -32,7 +35,7 @@ func (w *noted) failed(row *row) {
 
 func (w *noted) WriteHeader(status int) {
 	if status < 200 && status != http.StatusSwitchingProtocols {
-		if !w.alone {
+		if !w.final {
 			w.ResponseWriter.WriteHeader(status)
 		}
 		return

@@ -45,7 +45,7 @@ func (p *passage) through(ctx context.Context, body io.ReadCloser, word telemetr
 	if alone {
 		req.Header.Del("Expect") // answered here, by reading on
 	}
-	noted := &noted{ResponseWriter: p.w, word: word, alone: alone}
+	noted := &noted{ResponseWriter: p.w, word: word, alone: alone, final: alone || !req.ProtoAtLeast(1, 1)}
 	defer func() {
 		p.out.Result, p.out.Status, p.out.Error = noted.word, noted.status, noted.class
 	}()

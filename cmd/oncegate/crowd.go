@@ -131,3 +131,11 @@ func (g *guest) Close() error {
 	g.once.Do(func() { <-g.crowd.places })
 	return err
 }
+
+// SetLinger is net.TCPConn's: proxy resets a connection with it.
+func (g *guest) SetLinger(sec int) error {
+	if tcp, ok := g.Conn.(*net.TCPConn); ok {
+		return tcp.SetLinger(sec)
+	}
+	return net.ErrClosed
+}
