@@ -121,16 +121,24 @@ func (a *Attempt) held() map[Key]*claim {
 func (a *Attempt) began() Record {
 	a.turn.take()
 	defer a.turn.pass()
+	if c := a.first(); c != nil {
+		return c.rec
+	}
+	return Record{}
+}
+
+// first returns the claim of the delivery's first claimed event. It has the turn.
+func (a *Attempt) first() *claim {
 	if len(a.claims) == 1 {
-		return a.claims[0].rec
+		return a.claims[0]
 	}
 	held := a.held()
 	for _, it := range a.ask.Items {
 		if c := held[it.Key]; c != nil {
-			return c.rec
+			return c
 		}
 	}
-	return Record{}
+	return nil
 }
 
 // Start is called right before the first byte goes to the app, and nothing may

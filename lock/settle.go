@@ -44,8 +44,13 @@ func (a *Attempt) Settle(e Ending) SettleResult {
 	}
 	a.stop()
 	debts := make([]*debt, len(a.claims))
+	first, share := a.first(), a.share(&e)
 	for i, c := range a.claims {
-		debts[i] = a.debt(c, &e)
+		part := share
+		if c == first {
+			part = &e
+		}
+		debts[i] = a.debt(c, part)
 	}
 	a.outcome = SettleStands
 	left, _ := a.g.pay(ctx, debts) // why some are left, the store's own trips have told
@@ -82,6 +87,21 @@ func (a *Attempt) Settle(e Ending) SettleResult {
 	a.g.inHand.Add(-1)
 	a.g.wg.Done()
 	return a.outcome
+}
+
+// maxAnswers bounds what the events of one batch keep of its answer, all together.
+const maxAnswers = 16 << 20
+
+// share is the ending as the claims have it, but for that of the delivery's first
+// event. Each keeps the whole answer, for a batch may be cut anew; where that would
+// be too much the first alone does, so that the same batch has the same answer.
+func (a *Attempt) share(e *Ending) *Ending {
+	if e.State != StateDone || len(a.claims)*len(e.Answer.Body) <= maxAnswers {
+		return e
+	}
+	stub := *e.Answer
+	stub.Body, stub.Stub = nil, true
+	return &Ending{State: e.State, Reason: ReasonOversized, Answered: e.Answered, Answer: &stub}
 }
 
 // settledRecord returns the record that says how an attempt on r ended. It

@@ -32,8 +32,8 @@ func keep(status int, header http.Header, body []byte, stub bool) *lock.Answer {
 		if !keptHeaders[name] && (!strings.HasPrefix(name, "Content-") || name == "Content-Length") {
 			continue
 		}
-		if stub && (name == "Content-Encoding" || name == "Content-Range") {
-			continue // they would speak of a body that is not there
+		if stub && ofBody(name) {
+			continue
 		}
 		for _, v := range values {
 			a.Header = append(a.Header, lock.Line{Name: name, Value: v})
@@ -42,6 +42,9 @@ func keep(status int, header http.Header, body []byte, stub bool) *lock.Answer {
 	return a
 }
 
+// ofBody reports whether a header speaks of a body that a stub has not got.
+func ofBody(name string) bool { return name == "Content-Encoding" || name == "Content-Range" }
+
 // replay writes a stored answer.
 func replay(w http.ResponseWriter, word string, a *lock.Answer) {
 	header := w.Header()
@@ -49,6 +52,9 @@ func replay(w http.ResponseWriter, word string, a *lock.Answer) {
 	asIs(header)
 	delete(header, "Date") // the current one
 	for _, l := range a.Header {
+		if a.Stub && ofBody(l.Name) {
+			continue
+		}
 		header[l.Name] = append(header[l.Name], l.Value)
 	}
 	header.Set(resultHeader, word)

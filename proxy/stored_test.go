@@ -191,6 +191,24 @@ func TestLargeAnswers(t *testing.T) {
 				r.hits(1)
 			})
 		}
+		t.Run("B41 of a batch the first event alone keeps a large answer", func(t *testing.T) {
+			ids := make([]string, 17<<20/most)
+			for i := range ids {
+				ids[i] = fmt.Sprintf(`{"id":"evt_%d"}`, i)
+			}
+			r := newRig(t, newApp(t), open(t), acmeRoute("each: /items\nkey: {json: /id}\nmax_answer: 64KiB"))
+			r.app.answer(serve(most, false))
+			batch := func(ids ...string) *http.Request { return r.acme(`{"items":[` + strings.Join(ids, ",") + `]}`) }
+			r.expect(batch(ids...), 201, "fresh")
+			if s := r.expect(batch(ids...), 201, "replay"); len(s.body) != most || s.header.Get("Content-Encoding") != "x-odd" {
+				t.Errorf("replayed are %d bytes, %v", len(s.body), s.header)
+			}
+			s := r.expect(batch(ids[1:]...), 201, "replay")
+			if len(s.body) != 0 || s.header.Get("Oncegate-Answer") != "stub" || s.header.Get("Content-Encoding") != "" {
+				t.Errorf("replayed to another batch are %d bytes, %v", len(s.body), s.header)
+			}
+			r.hits(1)
+		})
 		t.Run("B41 the sender leaves in the middle: the app is heard to the end", func(t *testing.T) {
 			r := newRig(t, newApp(t), open(t), route)
 			ended := make(chan error, 1)

@@ -98,7 +98,7 @@ type policy struct {
 	UpstreamTimeout *time.Duration `yaml:"upstream_timeout" env:"UPSTREAM_TIMEOUT"`
 	// The largest body that a delivery may have.
 	MaxBody *strictyaml.Size `yaml:"max_body" env:"MAX_BODY"`
-	// The largest answer that is kept for replay. Of a larger one only status and headers are. 0 keeps no body at all.
+	// The largest answer that is kept for replay. Of a larger one only status and headers are. 0 keeps no body at all. Of a batch every event keeps the whole answer, unless that would be more than 16 MiB in all: then the first one alone does.
 	MaxAnswer *strictyaml.Size `yaml:"max_answer" env:"MAX_ANSWER"`
 }
 
