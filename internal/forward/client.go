@@ -2,6 +2,7 @@ package forward
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 type client struct {
 	protocol protocol
 	dialer   dialer
+	host     string // what is asked for where the sender named no host
 	pool     pool
 	maxHead  int
 	// spool, if positive, is how much of a body of unknown length is read ahead,
@@ -34,7 +36,7 @@ func (cl *client) Close() error {
 // Forward implements Forwarder.
 func (cl *client) Forward(ctx context.Context, r *Request) (*Answer, error) {
 	x, resp, err := cl.start(ctx, &outgoing{
-		method: r.Method, target: r.Target, host: r.Host, header: r.Header, remote: r.Remote,
+		method: r.Method, target: r.Target, host: cmp.Or(r.Host, cl.host), header: r.Header, remote: r.Remote,
 		whole: r.Body, length: int64(len(r.Body)),
 		before:  r.BeforeFirstByte,
 		request: &http.Request{Method: r.Method},
@@ -57,7 +59,7 @@ type trailing interface{ Trailer() http.Header }
 func (cl *client) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	o := &outgoing{
-		method: req.Method, target: req.RequestURI, host: req.Host, header: req.Header, remote: req.RemoteAddr,
+		method: req.Method, target: req.RequestURI, host: cmp.Or(req.Host, cl.host), header: req.Header, remote: req.RemoteAddr,
 		length: req.ContentLength, through: true, request: req,
 	}
 	if o.target == "" {

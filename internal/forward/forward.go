@@ -55,7 +55,9 @@ type Request struct {
 	Method string
 	// Target is written on the request line byte for byte.
 	Target string
-	// Host is the value of the Host header, byte for byte.
+	// Host is the value of the Host header, byte for byte. Empty, as HTTP/1.0
+	// allows it: the upstream's own, without which nginx and others refuse
+	// HTTP/1.1.
 	Host string
 	// Header holds the lines to send. Host, the framing (Content-Length,
 	// Transfer-Encoding, Trailer), hop-by-hop headers and Expect are not taken

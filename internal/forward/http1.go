@@ -19,12 +19,13 @@ func newHTTP(u Upstream, o Options) (*client, error) {
 	cl := &client{
 		protocol: http1{},
 		dialer:   dialer{network: "tcp", address: u.Address, timeout: o.DialTimeout},
+		host:     u.Address,
 		pool:     pool{max: o.MaxIdle, timeout: u.IdleTimeout},
 		maxHead:  o.MaxHead,
 	}
 	switch u.Scheme {
 	case "unix":
-		cl.dialer.network = "unix"
+		cl.dialer.network, cl.host = "unix", "localhost"
 	case "https":
 		host := u.Host
 		if host == "" {
