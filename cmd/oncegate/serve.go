@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -30,8 +31,8 @@ Without a file, the secret of --route stripe=... is STRIPE_WEBHOOK_SECRET in the
 environment, and claims are kept in SQLite in the state folder.
 
 SIGTERM and SIGINT stop it: it is no longer ready, serves new connections for
-drain_delay, and gives what is in hand drain_timeout to finish. A second one stops
-it at once. SIGHUP loads the configuration anew, as a whole or not at all; so does
+drain_delay, and gives what is in hand drain_timeout to finish. Another one, more
+than a second later, stops it at once. SIGHUP loads the configuration anew, as a whole or not at all; so does
 a change of one of its files.
 
 Logs are lines of JSON on standard output.`,
@@ -106,12 +107,20 @@ func (s *service) untilStopped(ctx context.Context, signals <-chan os.Signal) er
 	case why = <-s.broken:
 		s.log.Error("stopping: a listener ended", "error", why)
 	}
-	stopped := make(chan error, 1)
+	stopped, began := make(chan error, 1), time.Now()
 	go func() { stopped <- s.stop() }()
-	select {
-	case err := <-stopped:
-		return errors.Join(why, err)
-	case <-signals:
-		return errHurried // main ends the process, and with it what was not waited for
+	for {
+		select {
+		case err := <-stopped:
+			return errors.Join(why, err)
+		case <-signals:
+			if time.Since(began) >= oneWish {
+				return errHurried // main ends the process, and with it what was not waited for
+			}
+		}
 	}
 }
+
+// oneWish is how long after the first signal further ones say nothing new: Ctrl-C
+// and some supervisors reach a process twice, by itself and by its group.
+const oneWish = time.Second
