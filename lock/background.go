@@ -71,6 +71,7 @@ type Background struct {
 	hadDuty     bool
 	more        bool // the last purge was not done when its time was over
 	surveyor    surveyor
+	asker       asker
 }
 
 // StartBackground begins the work. It tells the Gate's observer what it did and
@@ -90,6 +91,7 @@ func StartBackground(g *Gate, c Catalog, o BackgroundOptions) *Background {
 	}
 	b := &Background{g: g, catalog: c, o: o, duty: newDuty(g.store, o.Namespace, "background", o.Lease)}
 	b.life, b.stop = context.WithCancel(context.Background())
+	b.asker = asker{stopped: make(map[string]Cursor), useless: make(map[Key]Version)}
 	b.surveyor = surveyor{ended: make(chan surveyed, 1), wait: o.Lease / 8}
 	b.done.Go(func() { b.run(b.life) })
 	return b
@@ -104,8 +106,10 @@ func (b *Background) Close() {
 
 func (b *Background) run(ctx context.Context) {
 	for {
-		pause := scattered(b.o.Lease / 3)
-		if b.once(ctx) {
+		start := time.Now()
+		more := b.once(ctx)
+		pause := max(scattered(b.o.Lease/3)-time.Since(start), b.o.Lease/8)
+		if more {
 			pause = 0
 		}
 		timer := time.NewTimer(pause)
@@ -124,10 +128,13 @@ func (b *Background) run(ctx context.Context) {
 }
 
 // once does a round, if the duty is this replica's. It ends well before the
-// duty's lease, and reports whether there is more to purge.
+// duty's lease, and reports whether there is more to purge. Witnesses come last, and
+// have time of their own: they may be slow, or many of them asked.
 func (b *Background) once(ctx context.Context) (more bool) {
-	ctx, cancel := context.WithTimeout(ctx, b.o.Lease/2)
+	whole, cancel := context.WithTimeout(ctx, b.o.Lease*3/4)
 	defer cancel()
+	ctx, end := context.WithTimeout(ctx, b.o.Lease/2)
+	defer end()
 	has, err := b.duty.claim(ctx)
 	if err != nil && b.life.Err() == nil {
 		b.failed(err)
@@ -140,10 +147,13 @@ func (b *Background) once(ctx context.Context) (more bool) {
 	if b.more = false; !has {
 		return false
 	}
-	for _, work := range []func(context.Context) error{b.sweep, b.askWitnesses, b.purge, b.figures} {
+	for _, work := range []func(context.Context) error{b.sweep, b.purge, b.figures} {
 		if err := work(ctx); err != nil && b.life.Err() == nil {
 			b.failed(err)
 		}
+	}
+	if err := b.askWitnesses(whole); err != nil && whole.Err() == nil {
+		b.failed(err)
 	}
 	return b.more
 }

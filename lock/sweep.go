@@ -6,7 +6,7 @@ import "context"
 // stays running because nobody asks.
 func (b *Background) sweep(ctx context.Context) error {
 	f := Filter{Namespace: b.o.Namespace, State: StateRunning, LeaseOver: true}
-	return b.pages(ctx, f, func(records []Record) error {
+	return b.pages(ctx, f, Cursor{}, func(records []Record) error {
 		var batch []Change
 		for i := range records {
 			if r := &records[i]; r.Role == RoleEvent && r.State == StateRunning && r.Lease <= 0 {
@@ -34,39 +34,11 @@ func (b *Background) sweep(ctx context.Context) error {
 	})
 }
 
-// askWitnesses asks about unknown claims, so that nobody need wait for the next
-// delivery. Those whose request was not kept wait for one all the same: what to
-// ask stands in it.
-func (b *Background) askWitnesses(ctx context.Context) error {
-	for scope, p := range b.o.Policies {
-		if p.OnUnknown != WitnessUnknown {
-			continue
-		}
-		f := Filter{Namespace: b.o.Namespace, Scope: scope, State: StateUnknown, RunsOver: true}
-		err := b.pages(ctx, f, func(records []Record) error {
-			for i := range records {
-				r := &records[i]
-				if r.Role != RoleEvent || r.State != StateUnknown || r.Request == nil {
-					continue
-				}
-				if said := b.g.testify(ctx, r, nil, p); said.err != nil && ctx.Err() != nil {
-					return said.err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pages calls do with the records that match, read whole, a trip's worth at a
-// time.
-func (b *Background) pages(ctx context.Context, f Filter, do func([]Record) error) error {
+// pages calls do with the records that match and come after the cursor, read whole, a
+// trip's worth at a time.
+func (b *Background) pages(ctx context.Context, f Filter, after Cursor, do func([]Record) error) error {
 	const page = 64 // records are read with their requests
-	for after := (Cursor{}); ; {
+	for {
 		listed, err := b.catalog.List(ctx, f, after, page)
 		if err != nil || len(listed) == 0 {
 			return err

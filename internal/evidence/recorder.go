@@ -31,8 +31,10 @@ const (
 	// What is removed in a second is as much as is written in one.
 	purgeMost  = mostWritten
 	purgeBatch = 1024
-	// An entry takes in what is alike for this long, and then another begins.
-	window = time.Minute
+	// An entry takes in what is alike for this long, and then another begins. A
+	// witness that can't tell is asked again and again, for days.
+	window        = time.Minute
+	witnessWindow = time.Hour
 	// What may be in memory, and what is written in a second.
 	mostEntries = 16 << 10
 	mostBytes   = 16 << 20
@@ -54,6 +56,14 @@ type group struct {
 	status, attempt   int
 	remote            netip.Addr
 	duplicate, late   bool
+}
+
+// window is how long an entry of the group takes in what is alike.
+func (g *group) window() time.Duration {
+	if g.kind == KindWitness {
+		return witnessWindow
+	}
+	return window
 }
 
 // A gathered is an entry in memory.
@@ -142,7 +152,7 @@ func (r *Recorder) gather(g group, o *telemetry.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.groups[g]
-	if e == nil || o.At.Sub(e.First) >= window {
+	if e == nil || o.At.Sub(e.First) >= g.window() {
 		if e = r.begin(g, o); e == nil {
 			r.dropped.Add(1)
 			return

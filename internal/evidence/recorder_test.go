@@ -229,6 +229,16 @@ func TestRecorder(t *testing.T) {
 			}
 		}
 	})
+	bubble(t, "B59 a witness that is asked for a day leaves a row an hour", func(t *testing.T, r *evidence.Recorder, s *table) {
+		key := lock.KeyOf("shop", "stripe", "evt_1")
+		for range 24 * 360 {
+			r.Witnessed(key, "evt_1", lock.TestifyNothing, errOut)
+			time.Sleep(10 * time.Second)
+		}
+		if n := len(s.all()); n != 24 || s.deliveries() != 24*360 {
+			t.Errorf("%d rows for %d questions", n, s.deliveries())
+		}
+	})
 	bubble(t, "the end writes what is left", func(t *testing.T, r *evidence.Recorder, s *table) {
 		o := outcome("evt_1", telemetry.ResultFresh)
 		r.Record(&o)

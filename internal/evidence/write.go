@@ -144,7 +144,7 @@ func (r *Recorder) sweep(now time.Time) {
 	defer r.mu.Unlock()
 	crowded := r.entries > mostEntries/2 || r.bytes > mostBytes/2
 	for g, e := range r.groups {
-		if !e.dirty && (crowded || now.Sub(e.First) >= window) {
+		if !e.dirty && (crowded || now.Sub(e.First) >= e.group.window()) {
 			delete(r.groups, g)
 			r.drop(e)
 		}
