@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,6 +179,6 @@ func (p *program) printOutcome(o *operator.Outcome, c *operator.Claim) error {
 	if o.Code == "" && o.Error != "" {
 		text += ": " + printable(o.Error)
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s of %s: %s\n", printable(c.Key), c.Scope, text)
+	_, err := fmt.Fprintf(p.stdout, "%s of %s: %s\n", cmp.Or(printable(c.Key), "-"), c.Scope, text)
 	return err
 }

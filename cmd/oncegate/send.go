@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"oncegate/internal/config"
+	"oncegate/internal/strictyaml"
 )
 
 // Bounds of what one `send` sends.
@@ -172,13 +173,13 @@ func (p *program) sendRoute(flags *sendFlags, target *url.URL) (*config.Config, 
 		return nil, nil, &usageError{errors.New("--provider needs --url, where to send to")}
 	case flags.provider != "":
 		o.Path = ""
-		o.Flags.Upstream = "http://127.0.0.1:8000" // asked for by the configuration, and not used
-		o.Flags.Routes = []string{flags.provider + "=" + pathOr(target.EscapedPath(), "/")}
+		o.Flags.Upstream = "http://127.0.0.1:8000"       // asked for by the configuration, and not used
+		o.Flags.Routes = []string{flags.provider + "=/"} // nothing is received: any form of any path can be sent to
 		o.Flags.Params = flags.params
 	}
 	c, err := config.Load(o)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, asProvider(err)
 	}
 	name := flags.route
 	if name == "" && len(c.Routes) == 1 {
@@ -195,19 +196,25 @@ func (p *program) sendRoute(flags *sendFlags, target *url.URL) (*config.Config, 
 	return nil, nil, fmt.Errorf("route %q: %w; there are: %s", name, errNotFound, routeNames(c))
 }
 
+// asProvider names the flag that was given, where --provider was made a route.
+func asProvider(err error) error {
+	var faults strictyaml.Faults
+	if errors.As(err, &faults) {
+		for i := range faults {
+			if name, ok := strings.CutPrefix(faults[i].Field, "--route "); ok {
+				faults[i].Field = "--provider " + name
+			}
+		}
+	}
+	return err
+}
+
 func routeNames(c *config.Config) string {
 	names := make([]string, len(c.Routes))
 	for i, r := range c.Routes {
 		names[i] = r.Name
 	}
 	return strings.Join(names, ", ")
-}
-
-func pathOr(path, otherwise string) string {
-	if path == "" {
-		return otherwise
-	}
-	return path
 }
 
 // sendAll sends the event's deliveries. The error is about sending at all; what
