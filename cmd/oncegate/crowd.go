@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"container/list"
+	"errors"
 	"math"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // What memory is for, where it is limited: this much for the process itself, what
@@ -98,6 +101,12 @@ func (c *crowd) changed(conn net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
+	switch state {
+	case http.StateNew, http.StateIdle:
+		g.lines.Store(0)
+	default:
+		g.lines.Store(noHead)
+	}
 	c.mu.Lock()
 	if g.place != nil {
 		c.idle.Remove(g.place)
@@ -123,6 +132,32 @@ type guest struct {
 	crowd *crowd
 	once  sync.Once
 	place *list.Element // among the idle; guarded by the crowd's mutex
+	// lines of the head that is being read, as far as it has come; noHead while
+	// none is. http.Server says that a connection is active when it has the head.
+	lines atomic.Int64
+}
+
+// A line of a head takes some 120 bytes beside its own, which may be four; Apache
+// takes a hundred lines. What stands after the head's end in what was read with
+// it is counted too, and does no harm: then nothing more is read for the head.
+const (
+	headLines = 256
+	noHead    = math.MinInt64
+)
+
+var errHeadLines = errors.New("the head has too many lines")
+
+// Read implements net.Conn, and bounds the lines of a head.
+func (g *guest) Read(b []byte) (int, error) {
+	before := g.lines.Load()
+	if before > headLines {
+		return 0, errHeadLines
+	}
+	n, err := g.Conn.Read(b)
+	if before >= 0 {
+		g.lines.CompareAndSwap(before, before+int64(bytes.Count(b[:n], []byte{'\n'})))
+	}
+	return n, err
 }
 
 // Close implements net.Conn, and gives the place back.

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -156,4 +159,26 @@ func TestCrowd(t *testing.T) {
 			v.answered(t)
 		}
 	})
+}
+
+// TestHeadLines: what a head may take of the memory is not only its bytes.
+func TestHeadLines(t *testing.T) {
+	l, _ := serveCrowd(t)
+	head := func(lines int) string {
+		return "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n" + strings.Repeat("X:\r\n", lines-3) + "\r\n"
+	}
+	body := strings.Repeat("\n", 20000)
+	many := visit(t, l)
+	for range 3 {
+		_, _ = io.WriteString(many, head(headLines)+body)
+		many.answered(t)
+	}
+	for name, v := range map[string]*visitor{"a second head": many, "a first head": visit(t, l)} {
+		// That there are too many is seen when more is to be read.
+		_, _ = io.WriteString(v, head(headLines+4<<10))
+		r, err := http.ReadResponse(v.answers, nil)
+		if errors.Is(err, os.ErrDeadlineExceeded) || err == nil && r.StatusCode != 400 {
+			t.Errorf("%s of too many lines was taken: %v", name, err)
+		}
+	}
 }
