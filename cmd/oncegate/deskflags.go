@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -118,7 +117,7 @@ func (p *program) token(f *deskFlags) (string, error) {
 			return value, nil
 		}
 	}
-	dir, err := p.tokenFolder(f)
+	dir, err := config.StateDir(f.options(p.env))
 	if err != nil {
 		return "", err
 	}
@@ -127,21 +126,6 @@ func (p *program) token(f *deskFlags) (string, error) {
 		return "", fmt.Errorf("%w; --token-file or ONCEGATE_ADMIN_TOKEN says another, --state-dir where the state folder is", err)
 	}
 	return token, nil
-}
-
-// tokenFolder is the state folder that the configuration names. Where there is
-// none it is the one that a serve without a file has.
-func (p *program) tokenFolder(f *deskFlags) (string, error) {
-	if f.path == "" {
-		if _, err := os.Stat(config.DefaultPath); errors.Is(err, fs.ErrNotExist) {
-			return config.StateDir(f.options(p.env))
-		}
-	}
-	c, err := config.Load(f.options(p.env))
-	if err != nil {
-		return "", err
-	}
-	return c.StateDir, nil
 }
 
 // throughAPI makes the flags lead to the API of the oncegate that runs by the

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"reflect"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -50,13 +52,24 @@ func Load(o Options) (*Config, error) {
 	return config, nil
 }
 
-// StateDir returns the state folder of a configuration without a file: what the
-// flags say, or the environment, or the default. Its error is as Load's.
+// StateDir returns the state folder that a configuration names, whatever else is
+// wrong with it: whoever asks a running oncegate has not its secrets. Without a
+// file it is what the flags say, or the environment, or the default. Its error is
+// as Load's.
 func StateDir(o Options) (string, error) {
 	l := &loader{options: o, set: map[string]string{}}
 	l.readVariables()
+	_, err := os.Stat(DefaultPath)
+	if read := o.Path == "" && errors.Is(err, fs.ErrNotExist) || l.readFile(); !read {
+		l.hideValues()
+		return "", l.faults.Err()
+	}
 	l.applyEnvironment()
 	l.applyFlags()
+	by, set := l.setBy("state_dir")
+	l.faults = slices.DeleteFunc(l.faults, func(f strictyaml.Fault) bool {
+		return f.Field != "state_dir" && (!set || f.Field != by)
+	})
 	dir := l.stateDir()
 	l.hideValues()
 	return dir, l.faults.Err()
