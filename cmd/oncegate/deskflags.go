@@ -42,13 +42,9 @@ func (f *deskFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON, one object a line")
 }
 
-func (f *deskFlags) options(env []string) config.Options {
-	o := f.configFlags.options(env)
-	if f.admin == "" {
-		o.Instead = "ask a running oncegate, with --admin http://127.0.0.1:9181"
-	}
-	return o
-}
+// errAskRunning is said beside the faults of a configuration that is not needed: a
+// shell seldom has the secrets that serve has.
+var errAskRunning = errors.New("without it, a running oncegate can be asked: --admin http://127.0.0.1:9181")
 
 // withDesk lets do ask what the flags name.
 func (p *program) withDesk(ctx context.Context, f *deskFlags, do func(context.Context, desk) error) error {
@@ -67,7 +63,7 @@ func (p *program) withDesk(ctx context.Context, f *deskFlags, do func(context.Co
 	}
 	c, err := config.Load(f.options(p.env))
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; %w", err, errAskRunning)
 	}
 	return withStore(ctx, c, func(ctx context.Context, store backend) error {
 		kept, err := evidenceFor(c)
@@ -136,7 +132,7 @@ func (p *program) throughAPI(f *deskFlags) error {
 	}
 	c, err := config.Load(f.options(p.env))
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; %w", err, errAskRunning)
 	}
 	host, port, err := net.SplitHostPort(c.Admin)
 	if err != nil {

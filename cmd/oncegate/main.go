@@ -76,7 +76,11 @@ func (p *program) complain(err error) {
 	case err == nil || errors.Is(err, errSaid):
 	case errors.As(err, &faults):
 		fmt.Fprintln(p.stderr, faults)
-		fmt.Fprintf(p.stderr, "oncegate: the configuration is not right (%s)\n", count(len(faults), "fault"))
+		hint := ""
+		if errors.Is(err, errAskRunning) {
+			hint = "; " + errAskRunning.Error()
+		}
+		fmt.Fprintf(p.stderr, "oncegate: the configuration is not right (%s)%s\n", count(len(faults), "fault"), hint)
 	default:
 		fmt.Fprintf(p.stderr, "oncegate: %v\n", err)
 	}

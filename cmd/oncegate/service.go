@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,7 @@ type service struct {
 	evidence *sqlevidence.Store
 	recorder *evidence.Recorder
 	public   *http.Server
+	leaving  leaving
 	figures  storeFigures
 	// background is replaced by a reload, and else touched by stop alone.
 	background *lock.Background
@@ -128,7 +130,7 @@ func (s *service) start(ctx context.Context, c *config.Config) (err error) {
 func listen(field, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; name another address", field, err)
+		return nil, fmt.Errorf("%s: %w; name another address, with %s in the file or ONCEGATE_%s", field, err, field, strings.ToUpper(field))
 	}
 	return l, nil
 }
@@ -195,8 +197,9 @@ func (s *service) listenAndServe() {
 		}
 	})
 	s.serveAdmin()
+	s.leaving.Handler = s.handler
 	s.public = &http.Server{
-		Handler:           s.handler,
+		Handler:           &s.leaving,
 		ReadHeaderTimeout: headTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headBytes,
