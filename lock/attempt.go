@@ -217,9 +217,9 @@ func (a *Attempt) renew(ctx context.Context) error {
 			switch {
 			case r.Applied(batch[i]):
 				c.rec = r.Standing
-			case heldBy(&r.Standing, a.token):
-				// Only the version: who found the lease over counted an ending that
-				// was none.
+			case heldBy(&r.Standing, a.token), !r.Standing.Exists():
+				// Only the version, which is None where the store has forgotten the claim:
+				// who found the lease over counted an ending that was none.
 				c.rec.Version = r.Standing.Version
 				again = append(again, c)
 			default:

@@ -72,7 +72,8 @@ func (d *debt) next(st *Record) debtStep {
 		return debtPaid
 	case d.undo != nil:
 		return debtAgain
-	case heldBy(st, d.token) && !late:
+	case heldBy(st, d.token) && !late, !st.Exists():
+		// No record: the store has forgotten the claim, and nobody took it over.
 		d.change.Expect = st.Version
 		d.change.Next.Version = NewVersion()
 		return debtAgain
