@@ -41,7 +41,12 @@ type visitor struct {
 
 func visit(t *testing.T, l net.Listener) *visitor {
 	t.Helper()
-	conn, err := net.Dial("tcp", l.Addr().String())
+	return visitAt(t, l.Addr().String())
+}
+
+func visitAt(t *testing.T, address string) *visitor {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

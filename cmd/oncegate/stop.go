@@ -21,11 +21,12 @@ func shortly(limit time.Duration) (context.Context, context.CancelFunc) {
 }
 
 // stop ends the service in the order in which nothing is lost: it says that it
-// is not ready, serves on for a while, takes no more connections, lets what is
-// in hand finish until the deadline, marks what is left as unknown, and then
-// takes down what was under it.
+// is not ready, serves on for a while, ending each connection with its next
+// answer, takes no more connections, lets what is in hand finish until the
+// deadline, marks what is left as unknown, and then takes down what was under it.
 func (s *service) stop() error {
 	c := s.current.Load()
+	s.leaving.begun.Store(true)
 	s.health.Drain()
 	if c.DrainDelay > 0 {
 		time.Sleep(c.DrainDelay)
