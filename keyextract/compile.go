@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"oncegate/internal/phpvars"
 )
 
 // The words of Part.As.
@@ -247,7 +249,7 @@ func (c *compiler) elements(field, s string) []string {
 }
 
 func (c *compiler) fieldName(field, s string) []string {
-	name := phpName(s)
+	name := phpvars.Name(s)
 	if name == nil {
 		c.fault(field, "PHP drops a field of this name")
 	}

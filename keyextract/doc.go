@@ -50,7 +50,8 @@
 //     sets the same variable again, whole or in part, is malformed; an array
 //     where one value is asked for is no value. At most 1000 fields. A form is
 //     what its Content-Type says; under another type every field is absent. The
-//     multipart form is read strictly, and files are no fields.
+//     multipart form is read strictly, and files are no fields. A raw "#" in the
+//     target, where nginx ends the query, makes the query malformed.
 //   - Header: two lines of one header are malformed, and so is a name that
 //     becomes the same CGI variable (X_Id beside, or instead of, X-Id).
 //   - XML: an element that stands twice on the way is malformed, as are document

@@ -67,8 +67,20 @@ func (doc *Document) xmlBody() ([]element, *Error) {
 
 func (doc *Document) queryFields() ([]field, *Error) {
 	return doc.query.get(func() ([]field, *Error) {
+		if err := doc.wholeTarget(); err != nil {
+			return nil, err
+		}
 		return parseURLEncoded(doc.delivery.RawQuery())
 	})
+}
+
+// wholeTarget refuses a target that goes on behind a raw "#": nginx, for one, ends
+// it there.
+func (doc *Document) wholeTarget() *Error {
+	if strings.Contains(doc.delivery.Target, "#") {
+		return malformed("a raw # in the target")
+	}
+	return nil
 }
 
 // formFields reads the body as the form that its Content-Type says. Under any
@@ -122,12 +134,26 @@ func formType(lines []string) (boundary string, isForm bool, err *Error) {
 	if kind == urlEncoded {
 		return "", true, nil
 	}
-	// PHP takes what follows the first "boundary", wherever it stands.
 	boundary = params["boundary"]
-	if boundary == "" || strings.Count(strings.ToLower(lines[0]), "boundary") != 1 {
+	if boundary == "" || boundary != phpBoundary(lines[0]) || strings.Count(strings.ToLower(lines[0]), "boundary") != 1 {
 		return "", false, malformed("a multipart form without one certain boundary")
 	}
 	return boundary, true, nil
+}
+
+// phpBoundary returns what PHP takes for the boundary: what follows the first "="
+// after the first "boundary", wherever that stands, with blanks and all.
+func phpBoundary(contentType string) string {
+	at := max(0, strings.Index(strings.ToLower(contentType), "boundary"))
+	_, text, _ := strings.Cut(contentType[at:], "=")
+	if quoted, ok := strings.CutPrefix(text, `"`); ok {
+		text, _, _ = strings.Cut(quoted, `"`)
+		return text
+	}
+	if end := strings.IndexAny(text, ",;"); end >= 0 {
+		text = text[:end]
+	}
+	return text
 }
 
 const (

@@ -3,6 +3,8 @@ package keyextract
 import (
 	"slices"
 	"strings"
+
+	"oncegate/internal/phpvars"
 )
 
 // maxFields is PHP's max_input_vars: of what follows the app sees nothing.
@@ -28,7 +30,7 @@ func parseURLEncoded(s string) ([]field, *Error) {
 			return nil, malformed("more than %d fields", maxFields)
 		}
 		name, value, _ := strings.Cut(pair, "=")
-		if parsed := phpName(urlDecode(name)); parsed != nil {
+		if parsed := phpvars.Name(urlDecode(name)); parsed != nil {
 			fields = append(fields, field{parsed, urlDecode(value)})
 		}
 	}
@@ -41,7 +43,7 @@ func readField(fields []field, name []string) (Value, *Error) {
 	setters, inside := 0, 0 // fields that set the variable, or a part of it
 	for _, f := range fields {
 		switch {
-		case !overlap(f.name, name):
+		case !phpvars.Overlap(f.name, name):
 		case len(f.name) > len(name):
 			inside++
 		default:
@@ -61,57 +63,6 @@ func readField(fields []field, name []string) (Value, *Error) {
 	}
 	return value, nil
 }
-
-// anyItem is the index of a[], which PHP chooses.
-const anyItem = "[]"
-
-// phpName returns a field's name as PHP understands it: the variable, then the
-// indexes into it, so that a.b[c] is {"a_b", "c"}; nil where PHP drops the
-// field. It mirrors php_register_variable_ex in PHP's main/php_variables.c.
-func phpName(s string) []string {
-	s = strings.TrimLeft(s, " ")
-	s, _, _ = strings.Cut(s, "\x00")
-	base, rest, nested := strings.Cut(s, "[")
-	if base == "" {
-		return nil
-	}
-	name := []string{phpFold.Replace(base)}
-	for nested {
-		at := rest
-		if at != "" && strings.IndexByte(" \t\n\v\f\r", at[0]) >= 0 {
-			at = at[1:]
-		}
-		if strings.HasPrefix(at, "]") {
-			name, rest = append(name, anyItem), at[1:]
-		} else {
-			index, after, closed := strings.Cut(rest, "]")
-			if !closed {
-				if len(name) == 1 {
-					return []string{phpFold.Replace(s)}
-				}
-				return name
-			}
-			name, rest = append(name, index), after
-		}
-		rest, nested = strings.CutPrefix(rest, "[")
-	}
-	return name
-}
-
-var phpFold = strings.NewReplacer(" ", "_", ".", "_", "[", "_")
-
-// overlap reports whether setting one name in PHP can set the other, or a part
-// of it, or something that it is a part of.
-func overlap(a, b []string) bool {
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] && !(a[i] == anyItem && isDigits(b[i])) && !(b[i] == anyItem && isDigits(a[i])) {
-			return false
-		}
-	}
-	return true
-}
-
-func isDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // urlDecode decodes as PHP's urldecode does: a "%" that no two hex digits follow
 // stays.

@@ -3,6 +3,8 @@ package keyextract
 import (
 	"net/http"
 	"strings"
+
+	"oncegate/internal/phpvars"
 )
 
 // readHeader returns the one line of a header. Lines whose names PHP can't tell
@@ -10,7 +12,7 @@ import (
 func readHeader(h http.Header, name string) (string, *Error) {
 	lines := h[name]
 	for other := range h {
-		if other != name && cgiEqual(other, name) {
+		if other != name && phpvars.SameHeader(other, name) {
 			return "", malformed("a header whose name differs only in punctuation stands beside or instead of it")
 		}
 	}
@@ -21,29 +23,6 @@ func readHeader(h http.Header, name string) (string, *Error) {
 		return strings.Trim(lines[0], " \t"), nil
 	}
 	return "", malformed("the header stands on %d lines", len(lines))
-}
-
-// cgiEqual reports whether two header names become the same CGI variable.
-func cgiEqual(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range len(a) {
-		if cgiByte(a[i]) != cgiByte(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func cgiByte(c byte) byte {
-	switch {
-	case 'a' <= c && c <= 'z':
-		return c - 'a' + 'A'
-	case 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		return c
-	}
-	return '_'
 }
 
 // sfString reads a header that is a structured-field string (RFC 9651, section

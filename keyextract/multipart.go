@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+
+	"oncegate/internal/phpvars"
 )
 
 // maxParts bounds the parts of a multipart form, files included: PHP's
@@ -42,13 +44,13 @@ func parseMultipart(body []byte, boundary string) ([]field, *Error) {
 		if err != nil {
 			return nil, err
 		}
-		parsed := phpName(name)
+		parsed := phpvars.Name(name)
 		if parsed == nil {
 			continue
 		}
 		if file {
 			// The app has it in another place, but some frameworks merge the two.
-			fields = append(fields, field{append(parsed, anyItem), ""})
+			fields = append(fields, field{append(parsed, phpvars.AnyItem), ""})
 			continue
 		}
 		fields = append(fields, field{parsed, string(value)})

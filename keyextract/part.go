@@ -103,6 +103,9 @@ func (p *part) find(doc *Document, from item) (Value, *Error) {
 		}
 		return readXML(elements, -1, p.path)
 	case inPath:
+		if err := doc.wholeTarget(); err != nil {
+			return Value{}, err
+		}
 		return p.findPath(d.RawPath())
 	case isMethod:
 		return textValue(d.Method), nil

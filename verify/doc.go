@@ -31,7 +31,8 @@
 //
 // Signed is a template. {body} is the body as it arrived, {method}, {target}
 // and {path} come from the request line, {url} is the public URL, {header:X},
-// {query:X}, {form:X} and {json:/x} are single values that may stand once only,
+// {query:X}, {form:X} and {json:/x} are single values that may stand once only
+// (names that are one to PHP count as the same),
 // {time} is the time of signing as it was written, {secret} the secret (hash
 // only; {secret_form} is the same urlencoded), {param:X} a parameter of the route's, {crc32} the body's CRC-32 in
 // decimal, {fields} a form's fields as Fields says, {listed:X} the headers that

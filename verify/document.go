@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"oncegate/internal/delivery"
+	"oncegate/internal/phpvars"
 )
 
 // Bounds on what is read out of a delivery that nobody vouches for yet.
@@ -196,14 +197,19 @@ func (r *request) queryValue(name string) (string, error) {
 	return single(fields, name, "query parameter ")
 }
 
+// single returns the value of the one field of that name. Beside it, or instead of
+// it, there may be none that sets the same variable in PHP: the app would see
+// another value than the one that is signed.
 func single(fields []field, name, kind string) (string, error) {
 	value, found := "", false
+	variable := phpvars.Name(name)
 	for _, f := range fields {
-		if f.name != name {
+		same := f.name == name
+		if !same && !phpvars.Overlap(phpvars.Name(f.name), variable) {
 			continue
 		}
-		if found {
-			return "", &Error{Kind: Malformed, Place: kind + name, Detail: "stands twice"}
+		if found || !same {
+			return "", &Error{Kind: Malformed, Place: kind + name, Detail: "stands twice, or beside a field that is the same to PHP"}
 		}
 		value, found = f.value, true
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"oncegate/internal/phpvars"
 )
 
 // maxHeaderBytes bounds what is read of the header lines that carry
@@ -11,9 +13,16 @@ import (
 const maxHeaderBytes = 8 << 10
 
 // oneHeader returns the value of a header that may stand once only. What is
-// signed has to be one certain text, so two lines are refused.
+// signed has to be one certain text, so two lines are refused, and with them a
+// name that is the same to PHP (X_Id beside X-Id).
 func oneHeader(h http.Header, name string) (string, error) {
-	lines := h.Values(name)
+	name = http.CanonicalHeaderKey(name)
+	lines := h[name]
+	for other := range h {
+		if other != name && phpvars.SameHeader(other, name) {
+			return "", &Error{Kind: Malformed, Place: "header " + name, Detail: "has beside it, or instead of it, one whose name differs only in punctuation"}
+		}
+	}
 	switch {
 	case len(lines) == 0 || len(lines) == 1 && lines[0] == "":
 		return "", errAbsent
