@@ -21,6 +21,7 @@ package doctor
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"oncegate/internal/config"
@@ -60,8 +61,11 @@ func (r Report) Faults() (n int) {
 	return n
 }
 
+// lines makes one line of a library's many.
+var lines = strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ")
+
 func (r *Report) add(what, where string, v Verdict, found, advice string) {
-	*r = append(*r, Finding{what, where, v, found, advice})
+	*r = append(*r, Finding{what, where, v, lines.Replace(found), advice})
 }
 
 // Options say what Examine looks at.
@@ -83,6 +87,8 @@ type Options struct {
 	// fileSystem names the network file system that a path lies on; the
 	// tests' own.
 	fileSystem func(path string) (name string, known bool)
+	// writable says why files can't be made in a folder; the tests' own.
+	writable func(dir string) error
 }
 
 // Examine looks at everything, in one go.
@@ -93,9 +99,12 @@ func Examine(ctx context.Context, o Options) Report {
 	if o.fileSystem == nil {
 		o.fileSystem = networkFileSystem
 	}
+	if o.writable == nil {
+		o.writable = mayWrite
+	}
 	var r Report
 	r.configuration(o.Config)
-	r.files(o.Config)
+	r.files(o)
 	r.store(ctx, o)
 	r.upstreams(ctx, o)
 	r.senders(o.Config)

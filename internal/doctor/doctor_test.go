@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -63,6 +64,33 @@ func load(t *testing.T, top, route string) *config.Config {
 	return c
 }
 
+// A folder that this user can't write to, or make, is found before serve finds it.
+func TestStateDirOfAnother(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(dir+"/there", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for at, text := range map[string]string{
+		"/there":        "can't be written to by this user: permission denied",
+		"/there/a/b":    "can't be made: " + dir + "/there: permission denied",
+		"/not/there/at": "can't be made: " + dir + ": permission denied",
+	} {
+		var asked string
+		denied := func(dir string) error { asked = dir; return fs.ErrPermission }
+		o := Options{Config: load(t, "state_dir: "+dir+at+"\n", ""), writable: denied}
+		want(t, Examine(t.Context(), o), "state_dir", Fault, text)
+		if _, err := os.Stat(asked); err != nil {
+			t.Errorf("asked about a folder that is not there: %v", err)
+		}
+	}
+	if err := mayWrite(dir); err != nil {
+		t.Errorf("its own folder: %v", err)
+	}
+	if err := mayWrite(dir + "/nowhere"); err == nil {
+		t.Error("a folder that is not there")
+	}
+}
+
 // A store is a memory store that says of itself what a test wants.
 type store struct {
 	*memlock.Store
@@ -105,6 +133,7 @@ func TestStore(t *testing.T) {
 		"unfit":           {&store{Store: memlock.New(), checks: fmt.Errorf("no table: %w", lock.ErrUnfit)}, "store", Fault, "no table"},
 		"weak":            {&store{Store: memlock.New(), weak: []lock.Weakness{{Name: "eviction", Detail: "it evicts"}}}, "store", Fault, "eviction: it evicts"},
 		"weak, not known": {&store{Store: memlock.New(), weak: []lock.Weakness{{Name: "eviction", Unknown: true}}}, "store", Warning, "eviction"},
+		"many lines":      {&store{Store: memlock.New(), checks: errors.New("failed to connect:\n\tone: refused\n\ttwo: refused")}, "store", Fault, "failed to connect: one: refused; two: refused"},
 		"no right":        {&store{Store: memlock.New(), refuses: true}, "store", Fault, "can't be written to: permission denied"},
 		"keeps nothing":   {&store{Store: memlock.New(), nothingIsKept: true}, "store", Fault, "not applied"},
 	} {
@@ -214,7 +243,8 @@ func TestStateDirInARelease(t *testing.T) {
 		"a similar prefix": {"state_dir: /srv/shop-state\nupstream: fcgi://127.0.0.1:1?root=/srv/shop/public\n", OK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want(t, Examine(t.Context(), Options{Config: load(t, c.top, "")}), "state_dir", c.verdict, "")
+			anywhere := func(string) error { return nil }
+			want(t, Examine(t.Context(), Options{Config: load(t, c.top, ""), writable: anywhere}), "state_dir", c.verdict, "")
 		})
 	}
 }

@@ -13,11 +13,11 @@ import (
 
 // files looks at who can read and change what oncegate reads, and at where it
 // keeps what must outlive a deploy.
-func (r *Report) files(c *config.Config) {
-	for _, name := range c.Files() {
+func (r *Report) files(o Options) {
+	for _, name := range o.Config.Files() {
 		r.file(name)
 	}
-	r.stateDir(c)
+	r.stateDir(o)
 }
 
 // file judges one file of the configuration. Each may hold a secret, or say
@@ -45,8 +45,8 @@ func isYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-func (r *Report) stateDir(c *config.Config) {
-	dir := c.StateDir
+func (r *Report) stateDir(o Options) {
+	c, dir := o.Config, o.Config.StateDir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
@@ -57,6 +57,10 @@ func (r *Report) stateDir(c *config.Config) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := o.writable(existing(dir)); err != nil {
+			r.add("state_dir", c.StateDir, Fault, "is not there, and can't be made: "+existing(dir)+": "+reason(err), "make it, as root, for the user that serves: install -d -m 700 -o USER "+dir)
+			return
+		}
 		r.add("state_dir", c.StateDir, OK, "is not there yet; serve makes it", "")
 	case err != nil:
 		r.add("state_dir", c.StateDir, Fault, "can't be looked at: "+reason(err), "run doctor as the user that serves, or as root")
@@ -66,9 +70,22 @@ func (r *Report) stateDir(c *config.Config) {
 		r.add("state_dir", c.StateDir, Fault, fmt.Sprintf("others can change claims (mode %04o)", info.Mode().Perm()), "chmod 700 "+dir)
 	case info.Mode().Perm()&0o055 != 0:
 		r.add("state_dir", c.StateDir, Warning, fmt.Sprintf("others can read stored answers (mode %04o)", info.Mode().Perm()), "chmod 700 "+dir)
+	case o.writable(dir) != nil:
+		r.add("state_dir", c.StateDir, Fault, "can't be written to by this user: "+reason(o.writable(dir)), "run doctor as the user that serves; if that is this one, give it the folder: chown -R USER "+dir)
 	default:
 		r.add("state_dir", c.StateDir, OK, fmt.Sprintf("mode %04o, and no deploy replaces it", info.Mode().Perm()), "")
 	}
+}
+
+// existing is the part of a path that is there.
+func existing(path string) string {
+	for path != "/" && path != "." {
+		if _, err := os.Stat(path); err == nil {
+			break
+		}
+		path = filepath.Dir(path)
+	}
+	return path
 }
 
 // inRelease reports whether dir goes with a release: it has a part "releases", as

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -68,13 +66,7 @@ func (r *Report) storeFailed(where, doing string, err error) {
 // fileSystem refuses file systems on which SQLite's locks may not hold. The
 // file need not be there yet.
 func (r *Report) fileSystem(o Options) {
-	path := o.Config.Store.Path
-	for {
-		if _, err := os.Stat(path); err == nil || path == "/" {
-			break
-		}
-		path = filepath.Dir(path)
-	}
+	path := existing(o.Config.Store.Path)
 	name, known := o.fileSystem(path)
 	switch {
 	case !known:
