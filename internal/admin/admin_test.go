@@ -375,6 +375,37 @@ func TestClientLedElsewhere(t *testing.T) {
 	}
 }
 
+// What is wrong with a question is said, and what was given is not.
+func TestWhatIsWrong(t *testing.T) {
+	r := newRig(t)
+	for path, want := range map[string]string{
+		"/v1/claims?limit=CANARY7":         "limit is not well formed: it must be a whole number",
+		"/v1/claims?unfinished=CANARY7":    "unfinished is not well formed: it must be true or false",
+		"/v1/claims?scope=a&scope=CANARY7": "scope is not well formed: it must be given once",
+		"/v1/claims?CANARY7=1":             "holds a parameter that is not known",
+		"/v1/claims?a=%zz":                 "the query is not well formed: it must be percent-encoded",
+		"/v1/claims/stripe/CANARY7":        "must be a claim's digest",
+		"/v1/events":                       "key is not well formed: it must be given",
+		"/v1/stats?within=CANARY7":         "within is not well formed: it must be a duration such as",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+adminToken)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p problemDocument
+		err = json.NewDecoder(resp.Body).Decode(&p)
+		_ = resp.Body.Close()
+		if err != nil || p.Code != "malformed" || !strings.Contains(p.Detail, want) || strings.Contains(p.Detail, "CANARY7") {
+			t.Errorf("%s: %+v, %v", path, p, err)
+		}
+	}
+}
+
 func isNotFound(err error) bool {
 	return err != nil && (&APIError{Code: "not_found"}).Is(operator.ErrNotFound)
 }

@@ -46,14 +46,15 @@ func ask(r *http.Request) *questions {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	q := &questions{values: values}
 	if err != nil {
-		q.wrong("the query")
+		q.wrong("the query", "must be percent-encoded")
 	}
 	return q
 }
 
-func (q *questions) wrong(what string) {
+// wrong notes the first thing that is wrong, and never says what was given.
+func (q *questions) wrong(what, must string) {
 	if q.err == nil {
-		q.err = fmt.Errorf("%s is %w", what, operator.ErrQuery)
+		q.err = fmt.Errorf("%s is %w: it %s", what, operator.ErrQuery, must)
 	}
 }
 
@@ -66,7 +67,7 @@ func (q *questions) text(name string) string {
 	case 1:
 		return values[0]
 	}
-	q.wrong(name)
+	q.wrong(name, "must be given once")
 	return ""
 }
 
@@ -77,7 +78,7 @@ func (q *questions) number(name string, otherwise int) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		q.wrong(name)
+		q.wrong(name, "must be a whole number")
 	}
 	return n
 }
@@ -89,7 +90,7 @@ func (q *questions) truth(name string) bool {
 	case "true":
 		return true
 	}
-	q.wrong(name)
+	q.wrong(name, "must be true or false")
 	return false
 }
 
@@ -100,7 +101,7 @@ func (q *questions) age(name string) time.Duration {
 	}
 	d, err := strictyaml.ParseDuration(text)
 	if err != nil {
-		q.wrong(name)
+		q.wrong(name, err.Error())
 	}
 	return d
 }
@@ -108,7 +109,7 @@ func (q *questions) age(name string) time.Duration {
 // end returns what was wrong, with parameters that nobody asked for too.
 func (q *questions) end() error {
 	for range q.values {
-		q.wrong("a parameter that is not known")
+		q.wrong("the query", "holds a parameter that is not known; /v1/openapi.json says which there are")
 	}
 	return q.err
 }
@@ -131,7 +132,7 @@ func (s *Server) show(r *http.Request, _ Token) (any, error) {
 	body := q.truth("body")
 	var digest lock.Digest
 	if digest.UnmarshalText([]byte(r.PathValue("digest"))) != nil {
-		q.wrong("the digest")
+		q.wrong("the digest", "must be a claim's digest, as a listing shows it")
 	}
 	if err := q.end(); err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (s *Server) events(r *http.Request, _ Token) (any, error) {
 	q := ask(r)
 	key, scope, body := q.text("key"), q.text("scope"), q.truth("body")
 	if key == "" {
-		q.wrong("key")
+		q.wrong("key", "must be given: the event's key")
 	}
 	if err := q.end(); err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func (s *Server) decide(r *http.Request, who Token) (any, error) {
 	decoder := json.NewDecoder(io.LimitReader(r.Body, mostBody))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&d); err != nil || decoder.More() {
-		return nil, fmt.Errorf("the decision is %w", operator.ErrQuery)
+		return nil, fmt.Errorf("the decision is %w: the body must be one JSON object as /v1/openapi.json has it, each claim with scope, digest and version as a listing shows them", operator.ErrQuery)
 	}
 	if err := ask(r).end(); err != nil {
 		return nil, err
