@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -79,9 +80,16 @@ func (l *loader) schemes(field string, spec routeSpec, preset *provider.Preset, 
 	return specs
 }
 
-// secrets reads a list of secrets. It is nil where there is none.
+// placeholder is what shells, templates and manuals write where a secret is to be.
+var placeholder = regexp.MustCompile(`^(?:\$[A-Z_][A-Z0-9_]*|\$\([^)]*\)|%[A-Z_][A-Z0-9_]*%|\{\{.*\}\}|<[^<>]*>)$`)
+
+// secrets reads a list of secrets. It is nil where there is none. One that is
+// written out may not be a placeholder, which everybody knows.
 func (l *loader) secrets(field string, texts []string) (secrets []string) {
 	for i, text := range texts {
+		if placeholder.MatchString(strings.TrimSpace(text)) {
+			l.fault(item(field+".secrets", i), "is a placeholder, in whose place nothing was put; a variable is written ${NAME}. A secret that does look so has to stand in a file: file:/path")
+		}
 		secrets = append(secrets, l.secret(item(field+".secrets", i), text))
 	}
 	return secrets
