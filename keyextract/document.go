@@ -41,7 +41,7 @@ func (o *once[T]) get(make func() (T, *Error)) (T, *Error) {
 
 func (doc *Document) body() ([]byte, *Error) {
 	return doc.plain.get(func() ([]byte, *Error) {
-		return decodeBody(doc.delivery.Header["Content-Encoding"], doc.delivery.Body)
+		return decodeBody(doc.delivery.Codings(), doc.delivery.Body)
 	})
 }
 

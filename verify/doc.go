@@ -39,6 +39,9 @@
 // header X lists, {const:X} is X. A value that isn't there refuses the
 // delivery; {json:/x?} is empty then, and a group in [brackets] is left out.
 //
+// Values are read from no compressed body: the key would be read from another
+// text than they.
+//
 // # Time
 //
 // A time of signing is decimal digits and nothing else, or RFC 3339. It is held

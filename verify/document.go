@@ -50,7 +50,20 @@ func (r *request) json(within string) (document, error) {
 	return doc, err
 }
 
+// plainBody refuses to read single values of a compressed body. The event key is
+// read from what it becomes, and who signed some values of the one has signed
+// nothing of the other.
+func (r *request) plainBody() error {
+	if codings := r.Codings(); len(codings) > 0 {
+		return &Error{Kind: Malformed, Place: "header Content-Encoding", Detail: "no value is read from a compressed body (" + codings[0] + ")"}
+	}
+	return nil
+}
+
 func (r *request) parseJSON(within string) (document, error) {
+	if err := r.plainBody(); err != nil {
+		return document{}, err
+	}
 	text, at := r.Body, "body"
 	if within != "" {
 		at = "form field " + within
@@ -230,6 +243,9 @@ func (r *request) formFields() ([]field, error) {
 }
 
 func (r *request) parseForm() ([]field, error) {
+	if err := r.plainBody(); err != nil {
+		return nil, err
+	}
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "application/x-www-form-urlencoded":
