@@ -75,6 +75,12 @@ func (l *loader) faulty(field string) bool {
 	return false
 }
 
+// misread reports whether a route as a whole has a fault, as where it is no
+// mapping or is given twice: what its fields lack is no news.
+func (l *loader) misread(route string) bool {
+	return slices.ContainsFunc(l.faults, func(f strictyaml.Fault) bool { return f.Field == route })
+}
+
 func within(inner, outer string) bool {
 	rest, ok := strings.CutPrefix(inner, outer)
 	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')

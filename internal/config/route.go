@@ -36,6 +36,9 @@ func (l *loader) compileRoutes(c *Config) []*Route {
 			l.faults = append(l.faults, f)
 			continue
 		}
+		if l.misread("routes." + name) {
+			continue
+		}
 		r := l.compileRoute(c, name, spec)
 		if other, taken := paths[r.Path]; taken && r.Path != "" {
 			l.fault("routes."+name+".path", "is that of route %s too; one path is one route", other)
