@@ -56,6 +56,8 @@ func rowOf(err error) row {
 		return row{telemetry.ResultMalformed, 400, false, request, "The request is malformed or incomplete.", nil}
 	case errors.Is(err, ErrOverload):
 		return row{telemetry.ResultOverload, 503, true, "", "Too much is in hand.", onOverload}
+	case errors.Is(err, forward.ErrNoRoom):
+		return row{telemetry.ResultOverload, 503, true, "", "Too much is in hand.", nil}
 	case errors.Is(err, ErrStopping):
 		return row{telemetry.ResultOverload, 503, true, "", "oncegate is stopping.", onOverload}
 	case errors.Is(err, ErrBusy):

@@ -63,6 +63,7 @@ var answers = []struct {
 	{"keyextract.ErrMalformed", &keyextract.Error{Kind: keyextract.Malformed}, "malformed", 400, false, "request", ""},
 	{"forward.ErrRequestBody", forward.ErrRequestBody, "malformed", 400, false, "request", ""},
 	{"forward.ErrLengthRequired", forward.ErrLengthRequired, "malformed", 411, false, "request", ""},
+	{"forward.ErrNoRoom", &forward.Error{Kind: forward.Invalid, Err: forward.ErrNoRoom}, "overload", 503, true, "", ""},
 	{"forward.Invalid", &forward.Error{Kind: forward.Invalid}, "malformed", 400, false, "request", ""},
 	{"forward.Unreached", &forward.Error{Kind: forward.Unreached}, "unreached", 502, true, "refused", ""},
 	{"forward.Broken", &forward.Error{Kind: forward.Broken}, "unknown", 502, true, "broken", ""},

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"oncegate/internal/testenv"
@@ -47,5 +48,30 @@ func TestFastCGI(t *testing.T) {
 		if err != nil || string(body) != c.want {
 			t.Errorf("%s: PHP says %q (%v), want %q", c.name, body, err, c.want)
 		}
+	}
+}
+
+// What must be read ahead, since PHP-FPM must be told its length, has its place
+// among what may be in hand: half of it, so that it leaves room for deliveries.
+func TestFastCGISpool(t *testing.T) {
+	r := startRig(t, "fcgi://127.0.0.1:9?root=/app", newMem(), "namespace: shop\nmax_in_hand_bytes: 256KiB\n"+acmeRoute(jsonID+"\nmax_body: 64KiB\nmax_answer: 16KiB"))
+	const head, piece = "POST /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "8000\r\n"
+	var slow []*wire
+	for range 3 { // each takes 32 KiB, and as much again for what may follow
+		c := r.dial()
+		c.say(head + piece + strings.Repeat("x", 32<<10) + "\r\n1\r\nx\r\n")
+		slow = append(slow, c)
+		if len(slow) < 3 {
+			eventually(t, func() bool { _, bytes := r.handler.InHand(); return bytes == int64(len(slow))*64<<10 })
+		}
+	}
+	if s := slow[2].hear(t); s.status != 503 || s.result != "overload" || s.header.Get("Retry-After") == "" {
+		t.Errorf("one more: got %d %q %v", s.status, s.result, s.err)
+	}
+	slow[0].Close()
+	eventually(t, func() bool { _, bytes := r.handler.InHand(); return bytes == 64<<10 })
+	slow[1].say("0\r\n\r\n")
+	if s := slow[1].hear(t); s.status != 502 || s.result != "unreached" {
+		t.Errorf("a whole one, and no app: got %d %q %v", s.status, s.result, s.err)
 	}
 }

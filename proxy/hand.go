@@ -39,6 +39,15 @@ func (h *hand) growTo(most, n int64) bool {
 	return true
 }
 
+// spareRoom is the room of bodies that are no delivery's, and must be read ahead.
+type spareRoom struct{ hand *hand }
+
+// Take implements forward.Room.
+func (r spareRoom) Take(n int64) bool { return r.hand.spare(n) }
+
+// GiveBack implements forward.Room.
+func (r spareRoom) GiveBack(n int64) { r.hand.giveBack(n) }
+
 // hold counts n more bytes, room or not.
 func (h *hand) hold(n int64) { h.bytes.Add(n) }
 

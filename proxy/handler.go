@@ -123,7 +123,7 @@ func (h *Handler) upstream(u config.Upstream) (*upstream, error) {
 	}
 	app, err := forward.New(forward.Upstream{
 		Scheme: u.Scheme, Address: u.Address, Host: u.Host, Root: u.Root, IdleTimeout: u.IdleTimeout,
-	}, forward.Options{Log: h.log})
+	}, forward.Options{Log: h.log, Room: spareRoom{&h.hand}})
 	if err != nil {
 		return nil, err
 	}

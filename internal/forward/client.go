@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -23,6 +22,7 @@ type client struct {
 	// spool, if positive, is how much of a body of unknown length is read ahead,
 	// since the protocol must say its length.
 	spool   int64
+	room    Room // nil: no bound for all of them together
 	uploads sync.WaitGroup
 }
 
@@ -74,7 +74,8 @@ func (cl *client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if cl.spool > 0 && o.stream != nil {
 		o.stream.gate = nil // there is no 100 in this protocol
 		if o.length < 0 {
-			if err := o.readAhead(cl.spool); err != nil {
+			defer cl.giveBack(o)
+			if err := cl.readAhead(o); err != nil {
 				return nil, invalid(err)
 			}
 		}
@@ -119,22 +120,6 @@ func (o *outgoing) takeBody(req *http.Request) {
 		u.gate = make(chan struct{}, 1)
 	}
 	o.stream = u
-}
-
-// readAhead reads a body of unknown length into memory.
-func (o *outgoing) readAhead(most int64) error {
-	body := o.stream.body
-	o.stream = nil
-	defer body.Close()
-	whole, err := io.ReadAll(io.LimitReader(body, most+1))
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRequestBody, err)
-	}
-	if int64(len(whole)) > most {
-		return ErrLengthRequired
-	}
-	o.whole, o.length = whole, int64(len(whole))
-	return nil
 }
 
 // memory is a body in memory as an upload wants it.

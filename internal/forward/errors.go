@@ -50,6 +50,9 @@ var (
 	// to be read ahead for an app that must be told its length.
 	ErrLengthRequired = errors.New("the body's length has to be said for this app")
 
+	// ErrNoRoom is wrapped where such a body finds no room.
+	ErrNoRoom = errors.New("there is no room to read the body ahead")
+
 	errNotHTTP      = errors.New("the answer is not HTTP")
 	errHeadTooLarge = errors.New("the answer's head is too large")
 	errInterim      = errors.New("too many 1xx answers")

@@ -21,6 +21,8 @@ type outgoing struct {
 	stream *upload
 	length int64 // of the body; -1: not known, so chunked
 
+	spooled int64 // taken of the client's room
+
 	before  func() error
 	interim func(code int, h http.Header) error // nil: 1xx answers are dropped
 	through bool                                // not a route: Te, Expect and Upgrade are passed on

@@ -38,6 +38,7 @@ func newFastCGI(u Upstream, o Options) (*client, error) {
 		pool:     pool{timeout: u.IdleTimeout},
 		maxHead:  o.MaxHead,
 		spool:    o.MaxSpool,
+		room:     o.Room,
 	}
 	if u.IdleTimeout > 0 {
 		cl.pool.max = o.MaxIdle

@@ -141,6 +141,9 @@ type Options struct {
 	// before it goes to an fcgi upstream, which has to be told the length.
 	// Larger ones end with ErrLengthRequired. Zero: 1 MiB.
 	MaxSpool int64
+	// Room, if set, bounds all such bodies together; without room for more of one
+	// it ends with ErrNoRoom.
+	Room Room
 	// TLS, if set, is used for https; its ServerName is set here.
 	TLS *tls.Config
 	// Log receives what a FastCGI app writes to its error stream. Nil: dropped.
