@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-const upstreamForms = "must be http://host:port, https://host:port, http+unix:/path/to.sock, fcgi://host:port?root=/app/public or fcgi+unix:/path/to.sock?root=/app/public"
+const upstreamForms = "must be http://host:port, https://host:port, http+unix:/path/to.sock, fcgi://host:port?root=/app/public or fcgi+unix:/path/to.sock?root=/app/public, with no path, user or query beside"
 
 // upstream reads an upstream's URL.
 func (l *loader) upstream(field, text string) Upstream {
