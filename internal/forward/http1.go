@@ -84,6 +84,7 @@ func (http1) readAnswer(x *exchange, o *outgoing) (*http.Response, error) {
 		switch status := resp.StatusCode; {
 		case status >= 200 || status == http.StatusSwitchingProtocols && o.upgrades():
 			c.limit = -1
+			resp.Close = resp.Close || mayGoOn(o.method, resp)
 			if resp.Body != http.NoBody {
 				resp.Body = unquotedBody{resp.Body}
 			}
@@ -104,6 +105,20 @@ func (http1) readAnswer(x *exchange, o *outgoing) (*http.Response, error) {
 			return nil, errInterim
 		}
 	}
+}
+
+// mayGoOn reports whether an answer that has no body may come with one all the
+// same: a head that speaks of it where none may be (RFC 9110, section 8.6), and
+// whatever answers HEAD. Bytes that come late would be taken for the next answer.
+func mayGoOn(method string, resp *http.Response) bool {
+	switch {
+	case method == http.MethodHead:
+		return true
+	case resp.StatusCode == http.StatusNoContent:
+		length := resp.Header.Get("Content-Length")
+		return length != "" && length != "0" || len(resp.TransferEncoding) > 0
+	}
+	return resp.StatusCode == http.StatusNotModified && len(resp.TransferEncoding) > 0
 }
 
 // unquoted returns an error in reading an answer without what the app wrote:
