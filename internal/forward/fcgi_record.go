@@ -111,6 +111,9 @@ func (r *records) logs(n int) error {
 	if _, err := r.c.in.Discard(n - len(line)); err != nil {
 		return unexpected(err)
 	}
+	if r.c.limit >= 0 {
+		r.c.limit += n // which was no part of the head
+	}
 	if len(line) > 0 {
 		r.log.Warn("app wrote to its error stream", slog.String("text", strings.TrimRight(string(line), "\r\n")))
 	}

@@ -30,6 +30,7 @@ case 'cookies': setcookie('a', '1'); setcookie('b', '2'); exit('ok');
 case 'length': header('Content-Length: ' . $_GET['n']); exit(str_repeat('x', 40));
 case 'exit': echo 'ok'; exit(7);
 case 'unread': exit('unread');
+case 'complain': for ($i = 0; $i < 400; $i++) error_log(str_repeat('x', 1000), 4); exit('ok');
 case 'die': echo str_repeat('x', 100); ob_flush(); flush(); exec('kill -9 ' . getmypid()); sleep(5);
 case 'never': exec('kill -9 ' . getmypid()); sleep(5);
 case 'stream':
@@ -224,6 +225,7 @@ func TestFastCGIAnswers(t *testing.T) {
 		{"echo", "", 200, "", false},
 		{"echo", strings.Repeat("a", 60_000), 200, strings.Repeat("a", 60_000), false},
 		{"echo", strings.Repeat("b", 3<<20), 200, strings.Repeat("b", 3<<20), false},
+		{"complain", "", 200, "ok", false}, // more than a head may have
 		{"unread", strings.Repeat("c", 3<<20), 200, "unread", false},
 	}
 	for mode, idle := range map[string]time.Duration{"a connection each": 0, "kept connections": time.Minute} {
