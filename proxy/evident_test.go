@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"oncegate/internal/evidence"
+	"oncegate/lock"
 )
 
 // What the app said to an attempt is evidence: its headers as a claim keeps them,
@@ -90,6 +91,32 @@ func TestAppAnswersInEvidence(t *testing.T) {
 			if bytes.Contains(e.Answer.Body, []byte("CANARY")) || !bytes.Contains(e.Answer.Body, []byte("Authorization: [redacted]")) {
 				t.Errorf("kept %q", e.Answer.Body)
 			}
+		}
+	})
+	t.Run("B38 nor is the token that the route is verified by, in the answer or in the request", func(t *testing.T) {
+		r := newRig(t, newApp(t), newMem(), "routes: {gitlab: {path: /hooks/gitlab, secrets: CANARY-TOKEN, verify: {token: true, header: X-Gitlab-Token}, key: {json: /id}, record: full, app_limit: 0s}}")
+		send := func(id string) {
+			r.send(r.post("/hooks/gitlab", `{"id":"`+id+`"}`, "X-Gitlab-Token", "CANARY-TOKEN"))
+		}
+		r.app.answer(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(500)
+			_, _ = io.WriteString(w, "X-Gitlab-Token: "+r.Header.Get("X-Gitlab-Token"))
+		})
+		send("evt_1")
+		for _, e := range r.kept.find(t, 1) {
+			if string(e.Answer.Body) != "X-Gitlab-Token: [redacted]" {
+				t.Errorf("kept %q", e.Answer.Body)
+			}
+		}
+		r.app.answer(nil)
+		send("evt_2")
+		records, err := r.store.Read(t.Context(), []lock.Key{lock.KeyOf("shop", "gitlab", "evt_2")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := lock.Unseal(records[0].Request)
+		if err != nil || len(request) == 0 || bytes.Contains(request, []byte("CANARY")) {
+			t.Errorf("kept %q, %v", request, err)
 		}
 	})
 	t.Run("headers are bounded", func(t *testing.T) {

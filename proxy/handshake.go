@@ -32,8 +32,9 @@ func (p *passage) handshakeName(unsigned bool) string {
 			continue
 		}
 		// What can't be read in one certain way has not this exact shape; nor has
-		// what is JSON here and a form, with other contents, to the app.
-		if unsigned && hs.When.ReadsJSON() && p.doc.IsForm() {
+		// what is JSON here and a form, with other contents, to the app, or is
+		// compressed, which PHP doesn't undo.
+		if unsigned && (hs.When.ReadsJSON() && p.doc.IsForm() || len(p.delivery.Codings()) > 0) {
 			continue
 		}
 		if holds, err := hs.When.Holds(p.doc); err == nil && holds {

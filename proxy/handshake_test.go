@@ -67,6 +67,11 @@ func handshakeCases() map[string]handshakeCase {
 				c.body = `{"a":"&payload={}&"}`
 				c.header = map[string]string{"Content-Type": "application/x-www-form-urlencoded", "X-Hook-Secret": "s"}
 			}, 401, "unverified"},
+			{"with an event in the query", func(c *handshakeCase) { c.target = "/hook?events[0][action]=deleted" }, 401, "unverified"},
+			{"compressed", func(c *handshakeCase) {
+				c.body = "\x01\x02\x00\xfd\xff{}" // as deflate has it
+				c.header = map[string]string{"Content-Type": "application/json", "Content-Encoding": "deflate", "X-Hook-Secret": "s"}
+			}, 401, "unverified"},
 			{"without the secret", func(c *handshakeCase) { c.header = jsonType }, 401, "unverified"},
 			{"with a signature that is none", func(c *handshakeCase) {
 				c.header = map[string]string{"Content-Type": "application/json", "X-Hook-Secret": "s", "X-Hook-Signature": strings.Repeat("00", 32)}
