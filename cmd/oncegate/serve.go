@@ -57,6 +57,10 @@ func (p *program) serve(ctx context.Context, o config.Options) error {
 	defer signal.Stop(stop)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
+	// Where nobody reads the log any more, it is lost; that must not end what is served.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 
 	c, err := config.Load(o)
 	if err != nil {

@@ -54,6 +54,7 @@ type served struct {
 	url, health  string
 	adminURL     string
 	stdout, errs lockedBuffer
+	log          *os.File // where standard output goes instead; nil: stdout
 	ended        chan error
 }
 
@@ -74,6 +75,9 @@ func (s *served) start(t *testing.T) {
 	s.cmd = exec.Command(binary(t), "serve", "--config", s.file)
 	s.cmd.Env = s.env
 	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.errs
+	if s.log != nil {
+		s.cmd.Stdout = s.log
+	}
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -330,6 +334,33 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	}
 	if r := s.standing(t, "evt_1"); r.State != lock.StateRunning {
 		t.Errorf("the claim is %s", r.State)
+	}
+}
+
+// Whoever reads the log may end before oncegate: a pager, tee, a supervisor's logger.
+func TestLogReaderGone(t *testing.T) {
+	app := newSlowApp(t)
+	close(app.answer)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{file: filepath.Join(t.TempDir(), "oncegate.yaml"), ended: make(chan error, 1), log: writer}
+	s.url = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
+	s.health = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
+	writeFile(t, s.file, s.text(app.URL, ""))
+	s.start(t)
+	if err := errors.Join(reader.Close(), writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range []string{"evt_1", "evt_2", "evt_3"} {
+		if a := <-s.delivers(t, event); a.status != 200 || a.result != "fresh" {
+			t.Errorf("%s: %+v", event, a)
+		}
+	}
+	s.signal(t, syscall.SIGTERM)
+	if code := s.code(t); code != exitDone {
+		t.Errorf("exit code %d", code)
 	}
 }
 
