@@ -151,6 +151,7 @@ func rewrite(pr *httputil.ProxyRequest) {
 	}
 	out.Host = in.Host
 	if out.Body != nil {
+		forward.StripReserved(in.Trailer) // as announced
 		out.Trailer = in.Trailer
 		out.Body = &inboundBody{out.Body, in}
 	}
@@ -163,7 +164,10 @@ type inboundBody struct {
 	in *http.Request
 }
 
-func (b *inboundBody) Trailer() http.Header { return b.in.Trailer }
+func (b *inboundBody) Trailer() http.Header {
+	forward.StripReserved(b.in.Trailer) // as they came
+	return b.in.Trailer
+}
 
 func (b *inboundBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)

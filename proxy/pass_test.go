@@ -77,6 +77,7 @@ func TestPassTakesAway(t *testing.T) {
 		{"B45 what Connection names, an empty first line", "GET / HTTP/1.1\r\nHost: h\r\nConnection:\r\nConnection: X-A, X-Forwarded-For\r\nX-A: 1\r\nX-Forwarded-For: 1.2.3.4\r\nX-B: 1\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nX-B: 1\r\n\r\n"},
 		{"B45 Connection: Content-Length", "POST / HTTP/1.1\r\nHost: h\r\nConnection: Content-Length\r\nContent-Length: 3\r\n\r\nabc", "POST / HTTP/1.1\r\nContent-Length: 3\r\nHost: h\r\n\r\nabc"},
 		{"oncegate's own names", "GET / HTTP/1.1\r\nHost: h\r\nOncegate-Event: a\r\noncegate_attempt: 1\r\nOncegate.Event: b\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"},
+		{"oncegate's own names in trailers", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTrailer: Oncegate-Event, X-Sum\r\n\r\n3\r\nabc\r\n0\r\nOncegate-Event: a\r\nOncegate-Attempt: 1\r\nX-Sum: 9\r\n\r\n", "POST / HTTP/1.1\r\nHost: h\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 9\r\n\r\n"},
 		{"a framing that says two things", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
 	}
 	for _, tt := range tests {

@@ -43,7 +43,13 @@ func keep(status int, header http.Header, body []byte, stub bool) *lock.Answer {
 }
 
 // ofBody reports whether a header speaks of a body that a stub has not got.
-func ofBody(name string) bool { return name == "Content-Encoding" || name == "Content-Range" }
+func ofBody(name string) bool {
+	switch name {
+	case "Content-Digest", "Content-Encoding", "Content-Md5", "Content-Range":
+		return true
+	}
+	return false
+}
 
 // replay writes a stored answer.
 func replay(w http.ResponseWriter, word string, a *lock.Answer) {

@@ -149,6 +149,8 @@ func TestLargeAnswers(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/x")
 			w.Header().Set("Content-Encoding", "x-odd")
+			w.Header().Set("Content-Digest", "sha-256=:odd:")
+			w.Header().Set("Content-MD5", "odd")
 			w.WriteHeader(201)
 			io.CopyN(w, zeros{}, size)
 			if broken {
@@ -185,8 +187,10 @@ func TestLargeAnswers(t *testing.T) {
 				if want := map[bool]int{false: int(size), true: 0}[stub]; len(s.body) != want {
 					t.Errorf("replayed are %d bytes, want %d", len(s.body), want)
 				}
-				if s.header.Get("Content-Type") != "text/x" || stub == (s.header.Get("Content-Encoding") != "") {
-					t.Errorf("replayed is %v", s.header)
+				for _, name := range []string{"Content-Encoding", "Content-Digest", "Content-Md5"} {
+					if s.header.Get("Content-Type") != "text/x" || stub == (s.header.Get(name) != "") {
+						t.Errorf("replayed is %v", s.header)
+					}
 				}
 				r.hits(1)
 			})
