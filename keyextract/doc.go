@@ -81,4 +81,5 @@
 //
 // Put the form first: under another Content-Type it is absent, whereas a form's
 // body is malformed as JSON.
+// A field that is found in a body which is JSON too is malformed.
 package keyextract

@@ -1,6 +1,7 @@
 package keyextract
 
 import (
+	"bytes"
 	"mime"
 	"strings"
 
@@ -103,6 +104,30 @@ func (doc *Document) formFields() ([]field, *Error) {
 	})
 }
 
+// formField returns the one field with this name. One that is found in a JSON text
+// is malformed: the Content-Type, which hardly anybody signs, would say which of
+// two events it is, and an app need not listen to it.
+func (doc *Document) formField(name []string) (Value, *Error) {
+	fields, err := doc.formFields()
+	if err != nil {
+		return Value{}, err
+	}
+	v, err := readField(fields, name)
+	if err == nil && v.Kind != 0 && doc.looksJSON() {
+		if _, notJSON := doc.jsonBody(); notJSON == nil {
+			return Value{}, malformed("a form that is JSON, too")
+		}
+	}
+	return v, err
+}
+
+// looksJSON reports whether the body begins as a JSON object, array or text does.
+func (doc *Document) looksJSON() bool {
+	body, err := doc.body()
+	body = bytes.TrimLeft(body, " \t\r\n")
+	return err == nil && len(body) > 0 && strings.IndexByte(`{["`, body[0]) >= 0
+}
+
 // IsForm reports whether PHP reads fields from the body, or may.
 func (doc *Document) IsForm() bool {
 	_, isForm, err := formType(doc.delivery.Header["Content-Type"])
@@ -173,11 +198,7 @@ func (doc *Document) formJSON(field string, name []string) (*jsonTree, *Error) {
 		doc.embedded[field] = tree
 	}
 	return tree.get(func() (*jsonTree, *Error) {
-		fields, err := doc.formFields()
-		if err != nil {
-			return nil, err
-		}
-		v, err := readField(fields, name)
+		v, err := doc.formField(name)
 		if err != nil || v.Kind != Text {
 			return nil, err
 		}

@@ -88,11 +88,7 @@ func (p *part) find(doc *Document, from item) (Value, *Error) {
 		}
 		return readField(fields, p.field)
 	case inForm:
-		fields, err := doc.formFields()
-		if err != nil {
-			return Value{}, err
-		}
-		return readField(fields, p.field)
+		return doc.formField(p.field)
 	case inXML:
 		if p.inItem {
 			return readXML(from.elements, from.at, p.path)

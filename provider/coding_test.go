@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"oncegate/keyextract"
 )
 
 // TestBodyOfTwoReaders: a genuine form behind a compressed one is read by the app
@@ -54,4 +56,33 @@ func deflated(t *testing.T) []byte {
 	}
 	t.Fatal("none without signs of a form's own")
 	return nil
+}
+
+// TestSlackAsForm: Slack signs the body and not its Content-Type, and everybody
+// in a workspace writes into the body: sent once more as a form, an event is the
+// same event, or refused; no handshake and no other.
+func TestSlackAsForm(t *testing.T) {
+	b := get(t, "slack")
+	for _, text := range []string{"&trigger_id=2&", "&ssl_check=1&", "&payload=%7B%7D&", `&payload=%7B%22trigger_id%22:%222%22%7D&`, "plain"} {
+		t.Run("B08 "+text, func(t *testing.T) {
+			d := b.sample(`{"type":"event_callback","event_id":"Ev1","event":{"type":"message","text":"` + text + `"}}`)
+			d = b.sign(t, d, now)
+			d.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			if err := b.verifier.Verify(context.Background(), d); err != nil {
+				t.Fatal(err)
+			}
+			if key := b.key(d); key != "" && key != "Ev1" {
+				t.Errorf("it is %q now", key)
+			}
+			for _, h := range b.Handshakes {
+				match, err := keyextract.CompileCondition(h.When)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if holds, _ := match.Holds(keyextract.Parse(d)); holds {
+					t.Errorf("it is the handshake %s", h.Name)
+				}
+			}
+		})
+	}
 }
