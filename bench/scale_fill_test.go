@@ -148,7 +148,7 @@ func cameAt(i, n int) time.Time {
 }
 
 // fillRedis sets copies of a value. Nothing is synced meanwhile, and nothing
-// expires until the purge.
+// expires before the purge has it.
 func fillRedis(t *testing.T, c *redis.Client, n int) {
 	text := eventText("first", 0)
 	k := lock.KeyOf(namespace, scope, text)
@@ -161,7 +161,6 @@ func fillRedis(t *testing.T, c *redis.Client, n int) {
 			t.Fatalf("%v: %v", words, err)
 		}
 	}
-	configure("DEBUG", "SET-ACTIVE-EXPIRE", 0)
 	configure("CONFIG", "SET", "appendfsync", "no")
 	for chunk := range slices.Chunk(upTo(n), 2000) {
 		p := c.Pipeline()
@@ -175,7 +174,7 @@ func fillRedis(t *testing.T, c *redis.Client, n int) {
 			for place, moment := range []float64{micros(at), micros(at), 0, micros(at.Add(retention)), micros(at), micros(at), micros(at)} {
 				binary.LittleEndian.PutUint64(value[18+8*place:], math.Float64bits(moment))
 			}
-			p.Set(t.Context(), redisKey(sha256.Sum256([]byte(text))), value, max(time.Until(at.Add(retention)), time.Millisecond))
+			p.Set(t.Context(), redisKey(sha256.Sum256([]byte(text))), value, 2*retention)
 		}
 		if _, err := p.Exec(t.Context()); err != nil {
 			t.Fatal(err)

@@ -101,12 +101,11 @@ func churn(t *testing.T, o *opened, claims int) float64 {
 // background, and while it does not, in turns.
 func purgeBeside(t *testing.T, o *opened, expired int, r *result) {
 	work := o.purge(t)
-	segment := min(10*time.Second, *scaleLimit/4)
 	for start := time.Now(); time.Since(start) < 2**scaleLimit && work.removed() < expired; {
-		r.calm = append(r.calm, steady(t, o.gate, segment)...)
+		r.calm = append(r.calm, steady(t, o.gate, segment())...)
 		before, began := work.removed(), time.Now()
 		work.resume()
-		r.busy = append(r.busy, steady(t, o.gate, segment)...)
+		r.busy = append(r.busy, steady(t, o.gate, segment())...)
 		work.pause()
 		r.purged += time.Since(began)
 		r.removed += work.removed() - before
@@ -115,6 +114,9 @@ func purgeBeside(t *testing.T, o *opened, expired int, r *result) {
 		t.Error("nothing was removed")
 	}
 }
+
+// segment is how long a turn is.
+func segment() time.Duration { return min(10*time.Second, *scaleLimit/4) }
 
 var arrivals atomic.Int64
 

@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/go-sql-driver/mysql" // filled and asked for sizes
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -152,28 +154,39 @@ func openSQLite(t *testing.T) *opened {
 // openRedis starts a server of its own, whose memory is that of its claims. It is
 // not to rewrite its log while it is filled and measured.
 func openRedis(t *testing.T) *opened {
-	r := testenv.Redis(t, "auto-aof-rewrite-percentage 0", "enable-debug-command local")
+	r := testenv.Redis(t, "auto-aof-rewrite-percentage 0")
 	s, err := redislock.Open(redislock.Options{URL: r.URL})
 	o := keep(t, s, err)
 	o.expires = true
 	c := redis.NewClient(&redis.Options{Addr: r.Addr, DisableIdentity: true})
 	t.Cleanup(func() { c.Close() })
-	o.fill = func(t *testing.T, n int) { fillRedis(t, c, n) }
+	var due int
+	o.fill = func(t *testing.T, n int) {
+		fillRedis(t, c, n)
+		due = n / 2
+	}
 	o.size = func(t *testing.T) int64 { return redisFigure(t, c, "used_memory") }
-	o.purge = func(t *testing.T) removal { return expiry(t, c) }
+	o.purge = func(t *testing.T) removal { return expiry(t, c, due) }
 	return o
 }
 
-// expiry is Redis's own.
-func expiry(t *testing.T, c *redis.Client) removal {
-	before := redisFigure(t, c, "expired_keys")
-	expire := func(on int) {
-		if err := c.Do(t.Context(), "DEBUG", "SET-ACTIVE-EXPIRE", on).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
+// expiry is Redis's own, of so many claims. While it is let, as many are due in a
+// second as oncegate removes from other stores at the most.
+func expiry(t *testing.T, c *redis.Client, due int) removal {
+	const perSecond = 3000
+	before, next := redisFigure(t, c, "expired_keys"), 0
 	return removal{
-		resume: func() { expire(1) }, pause: func() { expire(0) },
+		resume: func() {
+			now, p := time.Now(), c.Pipeline()
+			for i := 0; i < int(perSecond*segment().Seconds()) && next < due; i++ {
+				next++
+				p.PExpireAt(t.Context(), redisKey(sha256.Sum256([]byte(eventText("fill", next)))), now.Add(time.Duration(i)*time.Second/perSecond))
+			}
+			if _, err := p.Exec(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+		pause:   func() {}, // no more are due
 		removed: func() int { return int(redisFigure(t, c, "expired_keys") - before) },
 	}
 }

@@ -176,6 +176,32 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
+// TestScatteredExpiry: what was settled in one rush is not removed in one, nor
+// before its time.
+func TestScatteredExpiry(t *testing.T) {
+	server := servers.Redis(t)
+	s := opened(t, redislock.Options{URL: server.URL, Prefix: "scattered:"})
+	var begins, settles []lock.Change
+	for i := range 64 {
+		begins = append(begins, locktest.Begin(fmt.Sprint("evt_", i)))
+		settles = append(settles, locktest.Settle(begins[i]))
+	}
+	locktest.MustApply(t, s, begins...)
+	locktest.MustApply(t, s, settles...)
+	c, retention := raw(t, server.Addr), settles[0].Next.Retain
+	minutes := map[time.Duration]bool{}
+	for _, k := range records(t, c, "scattered:") {
+		ttl, err := c.PTTL(t.Context(), k).Result()
+		if err != nil || ttl < retention-time.Minute || ttl > retention+retention/64+time.Second {
+			t.Fatalf("expires in %v, retention %v, %v", ttl, retention, err)
+		}
+		minutes[ttl/(retention/64/8)] = true
+	}
+	if len(minutes) < 6 {
+		t.Errorf("in %d eighths of the time", len(minutes))
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for _, o := range []redislock.Options{
 		{URL: "redis://user:s3cr%t@host"},
