@@ -15,13 +15,17 @@ import (
 	"modernc.org/sqlite"
 )
 
-// What every connection is told. A wait for another process's lock ends with
-// the call's context, or after a minute. A log that grew is cut to 64 MiB. What
-// is removed is overwritten: an operator who forgets an event may have to.
+// What connections are told. A wait for another process's lock ends with the
+// call's context, or after a minute; a checkpoint doesn't wait. A log that grew is
+// cut to 64 MiB. What is removed is overwritten: an operator who forgets an event
+// may have to. A commit moves the log only from 32 MiB on (8192 pages), which the
+// checkpointer is to keep it below.
 var (
-	common  = []string{"busy_timeout(60000)", "synchronous(FULL)", "fullfsync(1)", "checkpoint_fullfsync(1)"}
-	writing = slices.Concat(common, []string{"journal_mode(WAL)", "secure_delete(1)", "journal_size_limit(67108864)"})
-	reading = slices.Concat(common, []string{"query_only(1)"})
+	synced        = []string{"synchronous(FULL)", "fullfsync(1)", "checkpoint_fullfsync(1)"}
+	waiting       = slices.Concat(synced, []string{"busy_timeout(60000)"})
+	writing       = slices.Concat(waiting, []string{"journal_mode(WAL)", "secure_delete(1)", "journal_size_limit(67108864)", "wal_autocheckpoint(8192)"})
+	reading       = slices.Concat(waiting, []string{"query_only(1)"})
+	checkpointing = slices.Concat(synced, []string{"busy_timeout(0)"})
 )
 
 // connect returns a pool of connections to the file. It opens none yet.

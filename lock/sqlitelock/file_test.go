@@ -31,6 +31,9 @@ func TestFile(t *testing.T) {
 		{"B32 an insert elsewhere that is committed, or not", conflict},
 		{"B57 a long reader holds up no writer", longReader},
 		{"what was forgotten is not in the file any more", forgotten},
+		{"what was forgotten is not in the log any more", forgottenInLog},
+		{"the log is moved beside commits", movedBeside},
+		{"the log of a busy writer begins anew", beginsAnew},
 		{"many stores may make the file at once", openedAtOnce},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, filepath.Join(t.TempDir(), "claims.db")) })
@@ -287,5 +290,65 @@ func forgotten(t *testing.T, path string) {
 	forget.Next.State = lock.StateTombstone
 	if holds(forget) {
 		t.Error("the body is still in the file")
+	}
+}
+
+// withBody is a done record with a body that is easily found.
+func withBody(text string) lock.Change {
+	c := locktest.Begin(text)
+	c.Next.State, c.Next.AnswerBody = lock.StateDone, bytes.Repeat([]byte("CANARY"), 1000)
+	return c
+}
+
+func fileHolds(t *testing.T, path string) bool {
+	t.Helper()
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(file, []byte("CANARY"))
+}
+
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for start := time.Now(); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatal("not after a minute: " + what)
+		}
+	}
+}
+
+func forgottenInLog(t *testing.T, path string) {
+	s := open(t, path, sqlitelock.Options{})
+	done := withBody("evt_1")
+	locktest.MustApply(t, s, done)
+	forget := locktest.Begin("evt_1")
+	forget.Expect, forget.Next.State = done.Next.Version, lock.StateTombstone
+	locktest.MustApply(t, s, forget)
+	until(t, "neither file holds the body", func() bool { return !fileHolds(t, path) && !fileHolds(t, path+"-wal") })
+}
+
+func movedBeside(t *testing.T, path string) {
+	s := open(t, path, sqlitelock.Options{})
+	locktest.MustApply(t, s, withBody("evt_1"))
+	until(t, "the file holds the body", func() bool { return fileHolds(t, path) })
+}
+
+// beginsAnew writes more than twice what the log may hold, without a pause.
+func beginsAnew(t *testing.T, path string) {
+	s := open(t, path, sqlitelock.Options{})
+	most := int64(0)
+	for i := range 320 {
+		c := withBody(fmt.Sprint("evt_", i))
+		c.Next.AnswerBody = make([]byte, 256<<10)
+		locktest.MustApply(t, s, c)
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, info.Size())
+	}
+	if most > 48<<20 {
+		t.Errorf("the log grew to %d MiB", most>>20)
 	}
 }

@@ -21,6 +21,7 @@ type writer struct {
 	ctx  context.Context
 	db   *sql.DB
 	conn *sql.Conn
+	log  *checkpointer
 
 	begin, commit, rollback                  *sql.Stmt
 	insertRecord, updateRecord, selectRecord *sql.Stmt
@@ -67,6 +68,9 @@ func (s *Store) write() {
 			}
 		}
 		j.done <- err
+		if w != nil {
+			w.log.finish(w.ctx, w.conn)
+		}
 	}
 	if w != nil {
 		w.close()
@@ -86,6 +90,7 @@ func (w *writer) transaction(j *job) (usable bool, err error) {
 	err = j.do(w)
 	if err == nil {
 		if _, err = w.commit.ExecContext(w.ctx); err == nil {
+			w.log.stir()
 			return true, nil
 		}
 	}
@@ -105,7 +110,11 @@ func (s *Store) openWriter(ctx context.Context) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	w := &writer{ctx: context.WithoutCancel(ctx), db: db, conn: conn}
+	log, err := startCheckpointer(s.path)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(), db.Close())
+	}
+	w := &writer{ctx: context.WithoutCancel(ctx), db: db, conn: conn, log: log}
 	for _, p := range []struct {
 		stmt **sql.Stmt
 		text string
@@ -134,6 +143,7 @@ func (w *writer) close() {
 			stmt.Close()
 		}
 	}
+	w.log.close()
 	w.conn.Close()
 	w.db.Close()
 }
