@@ -183,8 +183,12 @@ func (doc document) items(pointer string) ([]document, error) {
 	return items, nil
 }
 
-// A field is one field of a form: its text decoded, and as it was sent.
-type field struct{ name, value string }
+// A field is one field of a form or query, decoded, and the variable that PHP
+// makes of it.
+type field struct {
+	name, value string
+	variable    []string
+}
 
 // formFields are a form's fields in the order in which they were sent.
 type formFields struct {
@@ -218,7 +222,7 @@ func single(fields []field, name, kind string) (string, error) {
 	variable := phpvars.Name(name)
 	for _, f := range fields {
 		same := f.name == name
-		if !same && !phpvars.Overlap(phpvars.Name(f.name), variable) {
+		if !same && !phpvars.Overlap(f.variable, variable) {
 			continue
 		}
 		if found || !same {
@@ -271,7 +275,7 @@ func splitForm(text, at string) ([]field, error) {
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, &Error{Kind: Malformed, Place: at, Detail: "not urlencoded"}
 		}
-		fields = append(fields, field{n, v})
+		fields = append(fields, field{n, v, phpvars.Name(n)})
 	}
 	return fields, nil
 }
@@ -300,6 +304,6 @@ func splitMultipart(body []byte, boundary string) ([]field, error) {
 		if err != nil {
 			return malformed(err)
 		}
-		fields = append(fields, field{part.FormName(), string(value)})
+		fields = append(fields, field{part.FormName(), string(value), phpvars.Name(part.FormName())})
 	}
 }

@@ -44,7 +44,7 @@ func (f *Fields) text(r *request) (string, error) {
 			}
 			return strings.Compare(a.value, b.value)
 		})
-		fields = slices.Compact(fields)
+		fields = slices.CompactFunc(fields, func(a, b field) bool { return a.name == b.name && a.value == b.value })
 	}
 	var b strings.Builder
 	for _, fd := range fields {
