@@ -29,6 +29,9 @@ type Attempt struct {
 	renewing  context.Context
 	endRenews context.CancelFunc
 
+	lost context.Context // see Lost
+	lose context.CancelFunc
+
 	// turn guards what follows. It is held through a round trip, for each write
 	// needs the version of the last.
 	turn   turn
@@ -45,6 +48,7 @@ type Attempt struct {
 func newAttempt(g *Gate, ask *Ask) *Attempt {
 	a := &Attempt{g: g, ask: ask, token: NewToken(), settled: make(chan struct{}), turn: make(turn, 1)}
 	a.renewing, a.endRenews = context.WithCancel(context.Background())
+	a.lost, a.lose = context.WithCancel(context.Background())
 	return a
 }
 
@@ -73,6 +77,11 @@ func (a *Attempt) begin() {
 // Context is the attempt's own: the sender's leaving does not end it, the drain
 // deadline does.
 func (a *Attempt) Context() context.Context { return a.g.life }
+
+// Lost is over when the attempt was taken over, or cut by an operator, and the app
+// ends with its connection (no AppLimit): who keeps that open then lets two run at
+// once. Where the app goes on anyhow it never is, for a 2xx is proof, however late.
+func (a *Attempt) Lost() context.Context { return a.lost }
 
 // Number is the attempt's number: of several claims, the highest.
 func (a *Attempt) Number() int {
@@ -246,6 +255,9 @@ func (a *Attempt) fence() {
 	if !a.fenced {
 		a.fenced = true
 		a.g.observe(Event{Kind: EventFenced, Scope: a.ask.Items[0].Key.Scope})
+		if !a.over && a.ask.Policy.AppLimit == 0 {
+			a.lose()
+		}
 	}
 }
 

@@ -225,6 +225,7 @@ func (w *Word) change(r *Record) (next Record, err error) {
 		next.AnswerStatus, next.AnswerHeader, next.AnswerBody = 0, nil, nil
 	case VerbRelease:
 		next.State, next.Retain = StateUnknown, 0
+		next.RunsUntil = max(r.RunsUntil, r.Lease)                      // until then its holder hears of it, if it lives
 		next.Mark = next.Mark&^markWords | r.Mark&markWords | MarkDoubt // no word on the effect
 		next.Unanswered++
 	case VerbForget:

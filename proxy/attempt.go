@@ -33,6 +33,7 @@ func (p *passage) attempt(ctx context.Context, a *lock.Attempt, ask *lock.Ask, k
 	sender := ctx
 	ctx, cancel := p.r.detached(ctx, a.Context())
 	defer cancel()
+	defer context.AfterFunc(a.Lost(), cancel)()
 	rep, settled := p.perform(ctx, a, ask, keys)
 	switch {
 	case settled == lock.SettleFenced && !rep.succeeded():
