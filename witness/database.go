@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"time"
 
-	mysqldriver "github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	sqlitedriver "modernc.org/sqlite"
@@ -87,28 +85,6 @@ func openPostgres(u *url.URL) (*sql.DB, error) {
 	// says what type each value has.
 	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec
 	return stdlib.OpenDB(*config), nil
-}
-
-func openMySQL(u *url.URL) (*sql.DB, error) {
-	query := ""
-	if u.RawQuery != "" {
-		query = "?" + u.RawQuery
-	}
-	// The driver has a form of its own; user and password are set apart from it,
-	// for they may hold anything.
-	config, err := mysqldriver.ParseDSN("tcp(" + u.Host + ")/" + strings.TrimPrefix(u.EscapedPath(), "/") + query)
-	if err != nil {
-		return nil, errors.New("is no address of a MySQL database: mysql://host:3306/name?tls=true")
-	}
-	config.User = u.User.Username()
-	config.Passwd, _ = u.User.Password()
-	config.MultiStatements, config.InterpolateParams = false, false
-	config.Logger = &mysqldriver.NopLogger{}
-	connector, err := mysqldriver.NewConnector(config)
-	if err != nil {
-		return nil, errors.New("is no address of a MySQL database: mysql://host:3306/name?tls=true")
-	}
-	return sql.OpenDB(connector), nil
 }
 
 func openSQLite(u *url.URL) (*sql.DB, error) {

@@ -158,6 +158,16 @@ func TestSQL(t *testing.T) {
 	}
 }
 
+// On a node of a Galera cluster the app's effect may have been committed on another.
+func TestGaleraIsWaitedFor(t *testing.T) {
+	maria := servers.MariaDB(t)
+	db := open(t, maria.URL(maria.Database(t)))
+	waits := asks(t, db, witness.Spec{SQL: "SELECT 1 FROM dual WHERE @@session.wsrep_sync_wait = :id"}, 5*time.Second)
+	for range 3 {
+		says(t, waits, `{"id":1}`, witness.Yes, nil)
+	}
+}
+
 func TestSQLWritesNothing(t *testing.T) {
 	pg := servers.Postgres(t)
 	url := pg.URL(pg.Database(t))
