@@ -78,6 +78,8 @@ type Preset struct {
 	Differs []string `yaml:"differs"`
 	// Answer says what the provider reads in the app's answer.
 	Answer string `yaml:"answer"`
+	// Bare: refusals have no body, since the provider takes none in any answer.
+	Bare bool `yaml:"bare"`
 	// Notes are the traps.
 	Notes []string `yaml:"notes"`
 	// Sample is one delivery, not yet signed.

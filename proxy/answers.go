@@ -178,16 +178,20 @@ const resultHeader = "Oncegate-Result"
 // better is known.
 const retryAfter = 5 * time.Second
 
-// write writes the row as a problem document.
-func (row *row) write(w http.ResponseWriter, status int, retryAfter time.Duration) {
-	// Strings and a number always marshal.
-	body, _ := json.Marshal(problem{"about:blank", http.StatusText(status), status, row.say, row.word})
+// write writes the row as a problem document, or, where the provider takes no
+// body, without one.
+func (row *row) write(w http.ResponseWriter, status int, retryAfter time.Duration, bare bool) {
+	var body []byte
 	header := w.Header()
+	if !bare {
+		// Strings and a number always marshal.
+		body, _ = json.Marshal(problem{"about:blank", http.StatusText(status), status, row.say, row.word})
+		header.Set("Content-Type", "application/problem+json")
+	}
 	if row.again {
 		header.Set("Retry-After", strconv.Itoa(int(max(1, math.Ceil(retryAfter.Seconds())))))
 	}
 	header.Set(resultHeader, string(row.word))
-	header.Set("Content-Type", "application/problem+json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -106,7 +106,7 @@ func TestAnswers(t *testing.T) {
 				}
 			}
 			w := httptest.NewRecorder()
-			got.write(w, got.status, 90*time.Second)
+			got.write(w, got.status, 90*time.Second, false)
 			again := ""
 			if want.again {
 				again = "90"
@@ -116,6 +116,11 @@ func TestAnswers(t *testing.T) {
 			}
 			if b := w.Body.String(); !strings.HasPrefix(b, `{"type":"about:blank","title":"`+http.StatusText(want.status)+`"`) || !strings.Contains(b, `"result":"`+string(want.word)+`"`) || w.Header().Get("Content-Type") != "application/problem+json" {
 				t.Errorf("written: %s", b)
+			}
+			w = httptest.NewRecorder()
+			got.write(w, got.status, 90*time.Second, true)
+			if w.Code != want.status || w.Body.Len() > 0 || w.Header().Get("Content-Length") != "0" || w.Header().Get("Content-Type") != "" || w.Header().Get(resultHeader) != string(want.word) {
+				t.Errorf("written bare: %d %v %s", w.Code, w.Header(), w.Body)
 			}
 		})
 	}

@@ -144,6 +144,20 @@ func TestHandshakesOfProviders(t *testing.T) {
 	}
 }
 
+// Xero tries a wrong signature before it turns a webhook on, and wants a 401 with
+// nothing in it.
+func TestBareRefusals(t *testing.T) {
+	for provider, bare := range map[string]bool{"xero": true, "linear": false} {
+		t.Run("B75 "+provider, func(t *testing.T) {
+			r := newPresetRig(t, newMem(), provider, "wait: 1s")
+			got := r.send(r.post("/hook", `{"events":[]}`, "Content-Type", "application/json", "X-Xero-Signature", strings.Repeat("A", 43)+"="))
+			if got.status != 401 || got.result != "unverified" || (got.body == "") != bare {
+				t.Errorf("got %d %q %q", got.status, got.result, got.body)
+			}
+		})
+	}
+}
+
 // signer is what signs as the provider: the route's own verifier, which holds
 // the key, or, for SNS, one that stands in for Amazon.
 func (r *presetRig) signer(name string) *verify.Verifier {

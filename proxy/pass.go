@@ -240,7 +240,7 @@ func (p *pass) tell(r *http.Request, err error) {
 func refusePass(w http.ResponseWriter, err error) {
 	row := rowOf(err)
 	note(w, &row)
-	row.write(w, row.status, retryAfter)
+	row.write(w, row.status, retryAfter, false)
 }
 
 // note lets the writer know why its answer is what it is.

@@ -201,5 +201,5 @@ func (p *passage) refuse(err error, retryAfter time.Duration) {
 	row.allow(header, p.r)
 	p.out.Result, p.out.Error, p.out.Detail = row.word, row.class, err.Error()
 	p.out.Status = row.statusOn(p.r)
-	row.write(p.w, p.out.Status, retryAfter)
+	row.write(p.w, p.out.Status, retryAfter, p.r.Preset != nil && p.r.Preset.Bare)
 }
