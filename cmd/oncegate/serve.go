@@ -35,7 +35,8 @@ drain_delay, and gives what is in hand drain_timeout to finish. Another one, mor
 than a second later, stops it at once. SIGHUP loads the configuration anew, as a whole or not at all; so does
 a change of one of its files.
 
-Logs are lines of JSON on standard output.`,
+Logs are lines of JSON on standard output. Nobody waits for who reads them: what is
+not read in time is lost, and counted (oncegate_log_lost_total).`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.serve(cmd.Context(), flags.options(p.env))
@@ -72,7 +73,9 @@ func (p *program) serve(ctx context.Context, o config.Options) error {
 	}
 	s := &service{version: thisBuild().Version}
 	s.level.Set(level)
-	s.log = telemetry.NewLogger(p.stdout, &s.level)
+	out := telemetry.NewLogWriter(p.stdout)
+	defer out.Close(lastLog)
+	s.log, s.logLost = telemetry.NewLogger(out, &s.level), out.Lost
 	redis.SetLogger(redisLog{s.log})
 	limitMemory(p.env, s.log)
 	if err := s.start(ctx, c); err != nil {

@@ -69,6 +69,24 @@ func serveProcess(t *testing.T, app, more string) *served {
 	return s
 }
 
+// serveIntoPipe starts it with its log in a pipe, and returns the reader's end.
+func serveIntoPipe(t *testing.T, app string) (*served, *os.File) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{file: filepath.Join(t.TempDir(), "oncegate.yaml"), ended: make(chan error, 1), log: writer}
+	s.url = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
+	s.health = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
+	writeFile(t, s.file, s.text(app, ""))
+	s.start(t)
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return s, reader
+}
+
 // start starts it by its file, and waits until it is ready.
 func (s *served) start(t *testing.T) {
 	t.Helper()
@@ -337,20 +355,32 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	}
 }
 
+// Whoever reads the log may stop reading: a terminal that is held, a full disk. What
+// a pipe takes (64 KiB) is soon full.
+func TestLogReaderStalls(t *testing.T) {
+	app := newSlowApp(t)
+	close(app.answer)
+	s, reader := serveIntoPipe(t, app.URL)
+	for i := range 400 {
+		if a := <-s.delivers(t, fmt.Sprintf("evt_%d", i%4)); a.status != 200 {
+			t.Fatalf("delivery %d: %+v", i, a)
+		}
+	}
+	s.signal(t, syscall.SIGTERM)
+	if code := s.code(t); code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Whoever reads the log may end before oncegate: a pager, tee, a supervisor's logger.
 func TestLogReaderGone(t *testing.T) {
 	app := newSlowApp(t)
 	close(app.answer)
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &served{file: filepath.Join(t.TempDir(), "oncegate.yaml"), ended: make(chan error, 1), log: writer}
-	s.url = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
-	s.health = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
-	writeFile(t, s.file, s.text(app.URL, ""))
-	s.start(t)
-	if err := errors.Join(reader.Close(), writer.Close()); err != nil {
+	s, reader := serveIntoPipe(t, app.URL)
+	if err := reader.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, event := range []string{"evt_1", "evt_2", "evt_3"} {

@@ -30,6 +30,8 @@ type service struct {
 	version string
 	log     *slog.Logger
 	level   slog.LevelVar
+	// logLost counts lines that were lost; nil where none can be.
+	logLost func() int64
 
 	current atomic.Pointer[config.Config]
 	tel     *telemetry.Telemetry
@@ -166,6 +168,7 @@ func (s *service) observe() error {
 		StoreUnknown: func() int64 { return int64(s.store.Unknown()) },
 		Figures:      s.figures.last,
 		Dropped:      s.recorder.Dropped,
+		LogLost:      s.logLost,
 
 		EvidencePurged: s.recorder.Purged,
 	})

@@ -12,7 +12,8 @@ const (
 	lastTelemetry = 3 * time.Second // for exporting what is left
 	lastProbes    = time.Second
 	lastOperators = 2 * time.Second
-	lastEvidence  = 3 * time.Second
+	lastEvidence  = 2500 * time.Millisecond
+	lastLog       = 500 * time.Millisecond // where nobody reads it
 )
 
 // shortly is a context for what ends soon, whatever it has done.

@@ -32,6 +32,8 @@ type Gauges struct {
 	Figures func() *lock.Figures
 	// Dropped is how much evidence was not written, since the start.
 	Dropped func() int64
+	// LogLost is how many lines of the log were lost, since the start.
+	LogLost func() int64
 	// EvidencePurged is when evidence past its retention was last removed, or there
 	// was none; zero: never.
 	EvidencePurged func() time.Time
@@ -52,6 +54,7 @@ func (t *Telemetry) Observe(g Gauges) error {
 		t.moment("oncegate.purge.last_success.timestamp", "When what is past its retention was last removed from the store, or there was nothing to remove; from the replica that removes.", t.purgedAt),
 		t.moment("oncegate.evidence.purge.last_success.timestamp", "When evidence past its retention was last removed, or there was none.", g.EvidencePurged),
 		t.total("oncegate.evidence.dropped", "{delivery}", "Deliveries whose evidence was not written: more came than fits, or its store was out.", g.Dropped),
+		t.total("oncegate.log.lost", "{line}", "Lines of the log that were lost: its reader was too slow.", g.LogLost),
 	)
 }
 
