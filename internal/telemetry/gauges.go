@@ -54,7 +54,7 @@ func (t *Telemetry) Observe(g Gauges) error {
 		t.moment("oncegate.purge.last_success.timestamp", "When what is past its retention was last removed from the store, or there was nothing to remove; from the replica that removes.", t.purgedAt),
 		t.moment("oncegate.evidence.purge.last_success.timestamp", "When evidence past its retention was last removed, or there was none.", g.EvidencePurged),
 		t.total("oncegate.evidence.dropped", "{delivery}", "Deliveries whose evidence was not written: more came than fits, or its store was out.", g.Dropped),
-		t.total("oncegate.log.lost", "{line}", "Lines of the log that were lost: its reader was too slow.", g.LogLost),
+		t.total("oncegate.log.lost", "{line}", "Lines of the log that were lost: its reader was too slow, or took none.", g.LogLost),
 	)
 }
 

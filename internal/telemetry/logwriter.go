@@ -88,15 +88,19 @@ func (w *LogWriter) run() {
 	}
 }
 
-// write writes a line, and tells what was lost before it. There is nobody to tell
-// of an error.
+// write writes a line, and tells what was lost before it. A line that is not taken
+// is lost: there is nobody to tell of the error.
 func (w *LogWriter) write(line []byte, told *int64) {
-	_, _ = w.to.Write(line)
+	_, err := w.to.Write(line)
 	w.size.Add(-int64(len(line)))
+	if err != nil {
+		w.lost.Add(1)
+		return
+	}
 	if lost := w.lost.Load(); lost > *told && w.size.Load() < mostLogBytes/2 {
 		notice, err := json.Marshal(map[string]any{
 			"time": time.Now().Format(time.RFC3339Nano), "level": "WARN",
-			"msg": "lines of this log were lost: its reader was too slow", "lines": lost - *told,
+			"msg": "lines of this log were lost: its reader was too slow, or took none", "lines": lost - *told,
 		})
 		if err == nil {
 			_, _ = w.to.Write(append(notice, '\n'))

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +77,37 @@ func TestLogOfLargeLines(t *testing.T) {
 	if reader.b.Len() < 4<<20 {
 		t.Errorf("%d bytes are written", reader.b.Len())
 	}
+}
+
+// A fullDisk takes nothing until there is room.
+type fullDisk struct {
+	room bool
+	b    bytes.Buffer
+}
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if !d.room {
+		return 0, syscall.ENOSPC
+	}
+	return d.b.Write(p)
+}
+
+// What a full disk did not take is counted and told of, too.
+func TestLogOnFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &fullDisk{}
+		w := NewLogWriter(disk)
+		for range 3 {
+			_, _ = w.Write([]byte("lost\n"))
+		}
+		synctest.Wait()
+		disk.room = true
+		_, _ = w.Write([]byte("kept\n"))
+		w.Close(time.Second)
+		if text := disk.b.String(); w.Lost() != 3 || !strings.HasPrefix(text, "kept\n{") || !strings.Contains(text, `"lines":3`) {
+			t.Errorf("%d lost: %s", w.Lost(), text)
+		}
+	})
 }
 
 // The end does not wait for a reader that takes nothing.
