@@ -35,8 +35,9 @@ type Handler struct {
 	deliveries sync.WaitGroup
 
 	// bodyTime bounds how long a sender may take to send a delivery's body,
-	// answerTime how long it may take nothing of its answer.
-	bodyTime, answerTime time.Duration
+	// answerTime how long it may take nothing of its answer, and pageTime how long
+	// any other client may.
+	bodyTime, answerTime, pageTime time.Duration
 
 	// life is over when what goes on without a claim is to be cut.
 	life context.Context
@@ -76,7 +77,7 @@ type upstream struct {
 func New(o Options) (*Handler, error) {
 	h := &Handler{
 		gate: o.Gate, tel: o.Telemetry, log: o.Log,
-		bodyTime: 30 * time.Second, answerTime: 30 * time.Second,
+		bodyTime: 30 * time.Second, answerTime: 30 * time.Second, pageTime: 2 * time.Minute,
 		apps: make(map[config.Upstream]*upstream),
 	}
 	h.life, h.cut = context.WithCancel(context.Background())
@@ -156,7 +157,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // passThrough passes a request on that is no delivery.
 func (h *Handler) passThrough(w http.ResponseWriter, req *http.Request, to *pass) {
 	ctx, span := h.tel.StartServer(req.Context(), req, "")
-	noted := &noted{ResponseWriter: w, final: !req.ProtoAtLeast(1, 1)}
+	patient := newPatient(w, h.pageTime)
+	defer patient.renew()
+	noted := &noted{ResponseWriter: patient, final: !req.ProtoAtLeast(1, 1)}
 	defer func() { span.End(ctx, noted.status, noted.class) }()
 	if to == nil {
 		refusePass(noted, errNoUpstream)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A patient is a ResponseWriter whose patience with the sender ends: one that
-// reads no answer must not stay in hand. The server ends the deadline with the
-// request.
+// A patient is a ResponseWriter whose patience with the client ends: one that
+// takes nothing of its answer must not stay in hand, nor keep a worker of the app
+// that can't write on. The server ends the deadline with the request.
 type patient struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -22,7 +22,13 @@ func newPatient(w http.ResponseWriter, patience time.Duration) *patient {
 func (w *patient) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *patient) Write(b []byte) (int, error) {
+	w.renew()
+	return w.ResponseWriter.Write(b)
+}
+
+// renew begins anew. To be called at the end too: the server still has something
+// to write, and the last write may be long ago.
+func (w *patient) renew() {
 	// An error says that this connection has no deadlines.
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.patience))
-	return w.ResponseWriter.Write(b)
 }

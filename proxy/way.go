@@ -54,7 +54,9 @@ func (h *Handler) serveRoute(w http.ResponseWriter, req *http.Request, t *table,
 		p.observe(ctx)
 		return
 	}
-	p.w = newPatient(w, h.answerTime)
+	patient := newPatient(w, h.answerTime)
+	defer patient.renew()
+	p.w = patient
 	if err := admit(r, req); err != nil {
 		p.refuse(err, retryAfter)
 		return
