@@ -31,6 +31,10 @@ func (l *loader) applyEnvironment() {
 	l.parseEnvironment(&top.policy, ours, "") // the library leaves unexported fields alone
 	var store storeSpec
 	l.parseEnvironment(&store, ours, "store.")
+	if password, ok := ours[envPrefix+"STORE_PASSWORD"]; ok {
+		password = strings.TrimSuffix(password, "\n") // its blanks are its own
+		store.Password = &password
+	}
 	if store.URL != nil {
 		l.store = store // another store altogether: nothing of the file's fits
 	} else {
