@@ -12,6 +12,7 @@ import (
 // watch loads the configuration anew when its files change, or a signal says so,
 // until the service is stopped.
 func (s *service) watch(o config.Options, force <-chan os.Signal) {
+	o.Instead = "" // it runs by its file
 	w := &config.Watcher{
 		Options: o, Current: s.current.Load(), Force: force, Changed: s.reload,
 		Degraded: func(err error) { s.log.Warn("changes of files are noticed late", "error", err) },
