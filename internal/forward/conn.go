@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -79,8 +80,7 @@ type dialer struct {
 func (d *dialer) dial(ctx context.Context) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	var nd net.Dialer
-	socket, err := nd.DialContext(ctx, d.network, d.address)
+	socket, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -95,4 +95,27 @@ func (d *dialer) dial(ctx context.Context) (*conn, error) {
 	}
 	w.sent.Store(false) // of the request, nothing was
 	return newConn(socket, stream, w), nil
+}
+
+// fullTime is between two looks at a socket whose queue is full.
+const fullTime = 5 * time.Millisecond
+
+// connect waits for a place in the app's queue, as TCP does it: a Unix socket
+// whose queue is full refuses at once (EAGAIN), which is what a burst makes of
+// PHP-FPM's.
+func (d *dialer) connect(ctx context.Context) (net.Conn, error) {
+	var nd net.Dialer
+	for {
+		socket, err := nd.DialContext(ctx, d.network, d.address)
+		if !errors.Is(err, syscall.EAGAIN) {
+			return socket, err
+		}
+		timer := time.NewTimer(fullTime)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, err
+		}
+	}
 }
