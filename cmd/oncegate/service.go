@@ -188,8 +188,11 @@ func (s *service) storeState() health.StoreState {
 // answer may take: what passes through may stream for hours.
 const (
 	headTime  = 10 * time.Second // from the connection, or a request's first byte, to the end of its head
-	idleTime  = 2 * time.Minute
 	headBytes = 64 << 10
+	// Longer than load balancers keep their connections (Google's: 10 minutes), so
+	// that it is they that close one. The other way round, a request meets the close
+	// on its way and is lost. Where places are scarce, idle ones make room.
+	idleTime = 11 * time.Minute
 )
 
 func (s *service) listenAndServe() {
