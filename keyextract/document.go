@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"oncegate/internal/delivery"
+	"oncegate/internal/phpvars"
 )
 
 // A Document is a delivery made ready for reading. Each form of it (decoded
@@ -140,11 +141,7 @@ func (doc *Document) IsForm() bool {
 func formType(lines []string) (boundary string, isForm bool, err *Error) {
 	var kind string
 	for _, line := range lines {
-		end := strings.IndexAny(line, ";, ")
-		if end < 0 {
-			end = len(line)
-		}
-		switch name := strings.ToLower(line[:end]); name {
+		switch name := phpvars.MediaType(line); name {
 		case urlEncoded, multipart:
 			kind = name
 		}
@@ -152,12 +149,12 @@ func formType(lines []string) (boundary string, isForm bool, err *Error) {
 	if kind == "" {
 		return "", false, nil
 	}
+	if len(lines) == 1 && kind == urlEncoded {
+		return "", true, nil
+	}
 	parsed, params, parseErr := mime.ParseMediaType(lines[0])
 	if len(lines) > 1 || parseErr != nil || parsed != kind {
 		return "", false, malformed("a form whose Content-Type is broken or stands twice")
-	}
-	if kind == urlEncoded {
-		return "", true, nil
 	}
 	boundary = params["boundary"]
 	if boundary == "" || boundary != phpBoundary(lines[0]) || strings.Count(strings.ToLower(lines[0]), "boundary") != 1 {

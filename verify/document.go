@@ -250,11 +250,12 @@ func (r *request) parseForm() ([]field, error) {
 	if err := r.plainBody(); err != nil {
 		return nil, err
 	}
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case err == nil && kind == "application/x-www-form-urlencoded":
+	text := r.Header.Get("Content-Type")
+	if phpvars.MediaType(text) == "application/x-www-form-urlencoded" {
 		return splitForm(string(r.Body), "form")
-	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
+	}
+	kind, params, err := mime.ParseMediaType(text)
+	if err == nil && kind == "multipart/form-data" && params["boundary"] != "" {
 		return splitMultipart(r.Body, params["boundary"])
 	}
 	return nil, &Error{Kind: Malformed, Place: "body", Detail: "Content-Type is no form's"}

@@ -48,3 +48,20 @@ func TestSameName(t *testing.T) {
 		})
 	}
 }
+
+// TestFormType: a form is what PHP takes for one, whatever follows the type.
+func TestFormType(t *testing.T) {
+	v := mustCompile(t, Spec{HMAC: "sha256", Header: []string{"X-Sig"}, Signed: "{form:id}"}, Options{Secrets: secrets("k")})
+	for kind, want := range map[string]string{
+		"application/x-www-form-urlencoded": "ok", "Application/X-WWW-Form-Urlencoded; UTF-8": "ok", "application/x-www-form-urlencoded; charset=": "ok",
+		"application/x-www-form-urlencodedx": "malformed", "text/plain; application/x-www-form-urlencoded": "malformed", "": "malformed",
+	} {
+		t.Run("B14 "+kind, func(t *testing.T) {
+			d := post("id=1", "X-Sig", hex.EncodeToString(mac("k", "1")))
+			d.Header.Set("Content-Type", kind)
+			if got := outcome(t, v.Verify(context.Background(), d)); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
+}

@@ -55,6 +55,15 @@ func Overlap(a, b []string) bool {
 	return len(a) > 0 && len(b) > 0
 }
 
+// MediaType returns what PHP takes for the type in a Content-Type, in lower case:
+// it looks no further, whatever parameters follow.
+func MediaType(contentType string) string {
+	if end := strings.IndexAny(contentType, ";, "); end >= 0 {
+		contentType = contentType[:end]
+	}
+	return strings.ToLower(contentType)
+}
+
 func isDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 // SameHeader reports whether two header names become the same CGI variable.

@@ -31,6 +31,16 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+func TestMediaType(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "Text/Plain": "text/plain", "a/b; c=d": "a/b", "a/b;": "a/b", "a/b UTF-8": "a/b", "a/b, c/d": "a/b",
+	} {
+		if got := MediaType(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestSameHeader(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
