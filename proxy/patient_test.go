@@ -25,20 +25,22 @@ func TestPatience(t *testing.T) {
 			}
 		}
 	})
-	t.Run("who takes nothing of a page lets the app go", func(t *testing.T) {
-		r := newRig(t, newApp(t), newMem(), acmeRoute(jsonID))
-		r.handler.SetPageTime(50 * time.Millisecond)
-		ended := make(chan error, 1)
-		r.app.answer(func(w http.ResponseWriter, _ *http.Request) {
-			_, err := io.Copy(w, zeros{})
-			ended <- err
+	for what, path := range map[string]string{"a page": "/page", "what is observed": "/hooks/acme"} {
+		t.Run("who takes nothing of "+what+" lets the app go", func(t *testing.T) {
+			r := newRig(t, newApp(t), newMem(), acmeRoute(jsonID+"\nmode: observe"))
+			r.handler.SetPageTime(50 * time.Millisecond)
+			ended := make(chan error, 1)
+			r.app.answer(func(w http.ResponseWriter, _ *http.Request) {
+				_, err := io.Copy(w, zeros{})
+				ended <- err
+			})
+			c := r.dial()
+			c.say("POST " + path + " HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+			select {
+			case <-ended:
+			case <-time.After(20 * time.Second):
+				t.Error("the app is still writing")
+			}
 		})
-		c := r.dial()
-		c.say("GET /page HTTP/1.1\r\nHost: h\r\n\r\n")
-		select {
-		case <-ended:
-		case <-time.After(20 * time.Second):
-			t.Error("the app is still writing")
-		}
-	})
+	}
 }

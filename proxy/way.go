@@ -50,13 +50,14 @@ func (h *Handler) serveRoute(w http.ResponseWriter, req *http.Request, t *table,
 		h.tel.Record(context.WithoutCancel(ctx), p.out)
 		span.End(ctx, p.out.Status, p.out.Error)
 	}()
-	if r.Mode == config.ModeObserve {
-		p.observe(ctx)
-		return
-	}
 	patient := newPatient(w, h.answerTime)
 	defer patient.renew()
 	p.w = patient
+	if r.Mode == config.ModeObserve {
+		patient.patience = h.pageTime // as if there were no route
+		p.observe(ctx)
+		return
+	}
 	if err := admit(r, req); err != nil {
 		p.refuse(err, retryAfter)
 		return
