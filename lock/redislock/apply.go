@@ -38,7 +38,7 @@ func (s *Store) change(c *lock.Change, r *lock.Record) run {
 		keys: []string{s.key(&n.Key), s.openKey(n.Namespace, n.Digest[0])},
 		args: []any{
 			c.Expect[:], n.Version[:], []byte{byte(n.State)}, n.Lease.Microseconds(), n.RunsUntil.Microseconds(),
-			due, expires, c.Seen, open, encodeRest(n),
+			due, expires, c.Seen, open, encodeRest(n), s.options.Replicas > 0,
 		},
 		told: func(parts []any) error { return changed(c, parts, r) },
 	}

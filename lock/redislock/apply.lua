@@ -3,7 +3,7 @@
 -- ARGV: 1 expected version, 2 next version, 3 state (a byte), 4 lease, 5 runs
 -- until, 6 due, 7 expiry (offsets in microseconds; '' for none of the last
 -- two), 8 '1' if a delivery caused it, 9 '1' if it leaves the record open,
--- 10 the rest of the value.
+-- 10 the rest of the value, 11 '1' if replicas are waited for.
 -- Returns 1, first seen, last seen (ages) if the change was made; else 0, now,
 -- the value that stands, '' for none.
 local none = string.rep('\0', 16)
@@ -17,7 +17,13 @@ if #head > 0 then
 	end
 	stands = string.sub(head, 2, 17)
 	if stands == ARGV[2] then
-		return {0, now, redis.call('GET', KEYS[1])}
+		local value = redis.call('GET', KEYS[1])
+		if ARGV[11] == '1' then
+			-- Replicas are waited for up to what this connection has written last, so
+			-- that is written once more: it may have been another that wrote it first.
+			redis.call('SET', KEYS[1], value, 'KEEPTTL')
+		end
+		return {0, now, value}
 	end
 	local _, _, _, expires, f, l = struct.unpack('<dddddd', head, 19)
 	if expires ~= 0 and expires <= now then
