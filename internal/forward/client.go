@@ -19,8 +19,8 @@ type client struct {
 	host     string // what is asked for where the sender named no host
 	pool     pool
 	maxHead  int
-	// spool, if positive, is how much of a body of unknown length is read ahead,
-	// since the protocol must say its length.
+	// spool, if positive, is how much of a body is read ahead, since the protocol
+	// must say its length, and the app takes half of one for a whole one.
 	spool   int64
 	room    Room // nil: no bound for all of them together
 	uploads sync.WaitGroup
@@ -73,7 +73,7 @@ func (cl *client) RoundTrip(req *http.Request) (*http.Response, error) {
 	o.takeBody(req)
 	if cl.spool > 0 && o.stream != nil {
 		o.stream.gate = nil // there is no 100 in this protocol
-		if o.length < 0 {
+		if o.length <= cl.spool {
 			defer cl.giveBack(o)
 			if err := cl.readAhead(o); err != nil {
 				return nil, invalid(err)

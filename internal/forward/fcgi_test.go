@@ -365,6 +365,8 @@ func TestFastCGIPassThrough(t *testing.T) {
 	})
 	t.Run("B53 a body shorter than it says", func(t *testing.T) {
 		_, _, err := send(io.NopCloser(strings.NewReader("short")), 100)
+		wantError(t, err, forward.Invalid, false)
+		_, _, err = send(io.NopCloser(strings.NewReader(big)), 3<<20)
 		wantError(t, err, forward.Broken, true)
 	})
 }

@@ -137,12 +137,13 @@ type Options struct {
 	// MaxHead bounds the head of an answer, in bytes; those of 1xx answers
 	// count in. Zero: 256 KiB.
 	MaxHead int
-	// MaxSpool bounds, in bytes, a body of unknown length that is read whole
-	// before it goes to an fcgi upstream, which has to be told the length.
-	// Larger ones end with ErrLengthRequired. Zero: 1 MiB.
+	// MaxSpool bounds, in bytes, a body that is read whole before any of it goes to
+	// an fcgi upstream. PHP-FPM must be told the length: larger ones of unknown
+	// length end with ErrLengthRequired. And it runs a request whose body breaks
+	// off: larger ones of known length are streamed all the same. Zero: 1 MiB.
 	MaxSpool int64
-	// Room, if set, bounds all such bodies together; without room for more of one
-	// it ends with ErrNoRoom.
+	// Room, if set, bounds all such bodies together. Without room for more of one,
+	// it is streamed if its length is known, and else ends with ErrNoRoom.
 	Room Room
 	// TLS, if set, is used for https; its ServerName is set here.
 	TLS *tls.Config

@@ -1,6 +1,8 @@
 package forward
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -18,22 +20,41 @@ type Room interface {
 // time as much as it has.
 const firstSpool = 8 << 10
 
-// readAhead reads a body of unknown length into memory. What it takes of the room
-// is o's to give back.
+// readAhead reads a body into memory. What it takes of the room is o's to give
+// back. Without room for more of it, one of known length is streamed after all.
 func (cl *client) readAhead(o *outgoing) error {
-	body := o.stream.body
+	body, length := o.stream.body, o.length
+	whole, err := cl.readWhole(o, body)
+	if errors.Is(err, ErrNoRoom) && length >= 0 {
+		o.stream.body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(whole), body), body}
+		return nil
+	}
 	o.stream = nil
 	defer body.Close()
-	var whole []byte
+	if err != nil {
+		return err
+	}
+	if length >= 0 && int64(len(whole)) != length {
+		return fmt.Errorf("%w: %w", ErrRequestBody, io.ErrUnexpectedEOF)
+	}
+	o.whole, o.length = whole, int64(len(whole))
+	return nil
+}
+
+// readWhole reads a body to its end, and with an error returns what came before.
+func (cl *client) readWhole(o *outgoing, body io.Reader) (whole []byte, err error) {
 	for {
 		if len(whole) == cap(whole) {
 			size := min(max(2*int64(cap(whole)), firstSpool), cl.spool+1)
 			if size == int64(cap(whole)) {
-				return ErrLengthRequired
+				return whole, ErrLengthRequired
 			}
 			if more := size - int64(cap(whole)); cl.room != nil {
 				if !cl.room.Take(more) {
-					return ErrNoRoom
+					return whole, ErrNoRoom
 				}
 				o.spooled += more
 			}
@@ -45,14 +66,13 @@ func (cl *client) readAhead(o *outgoing) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrRequestBody, err)
+			return whole, fmt.Errorf("%w: %w", ErrRequestBody, err)
 		}
 	}
 	if int64(len(whole)) > cl.spool {
-		return ErrLengthRequired
+		return whole, ErrLengthRequired
 	}
-	o.whole, o.length = whole, int64(len(whole))
-	return nil
+	return whole, nil
 }
 
 func (cl *client) giveBack(o *outgoing) {
