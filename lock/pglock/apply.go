@@ -41,8 +41,29 @@ func (s *Store) Apply(ctx context.Context, batch []lock.Change) ([]lock.Result, 
 		}
 		open = slices.DeleteFunc(open, func(i int) bool { return settled(&batch[i], &results[i].Standing, round) })
 	}
+	if err := s.confirm(ctx, batch, results); err != nil {
+		return nil, err
+	}
 	s.rested.tell(batch, results)
 	return results, nil
+}
+
+// confirm writes those changes as they stand that an earlier transaction made, which
+// nobody may have waited for to its end: its caller's time was over while it waited
+// for a synchronous standby. A transaction that writes nothing waits for none.
+func (s *Store) confirm(ctx context.Context, batch []lock.Change, results []lock.Result) error {
+	var b pgx.Batch
+	for i := range results {
+		// What was written just now is of no age.
+		if c := &batch[i]; results[i].Applied(*c) && results[i].Standing.Written != 0 {
+			k := &c.Next.Key
+			b.Queue(s.sql.confirm, k.Namespace, k.Scope, k.Digest[:], c.Next.Version[:])
+		}
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return s.write(ctx, "apply", func(c *pgx.Conn) error { return c.SendBatch(ctx, &b).Close() })
 }
 
 // settled reports whether r can be what stands after c. If not, it was written

@@ -14,7 +14,7 @@ type statements struct {
 	claims string // quoted
 	marks  string // quoted: the table of migrations
 
-	insert, update, standing, read, list, opened, stillOpen string
+	insert, update, confirm, standing, read, list, opened, stillOpen string
 }
 
 const (
@@ -68,6 +68,10 @@ func statementsFor(schema string) statements {
 		opened_at = CASE WHEN $7::int8 IN (1, 4) AND state NOT IN (1, 4) THEN now() ELSE opened_at END
 	WHERE namespace = $1 AND scope = $2 AND digest = $3 AND version = $27 AND (expires_at IS NULL OR expires_at > now())
 	RETURNING age_of(first_seen), age_of(last_seen)`)
+
+	// Parameters: the key, the version that stands.
+	s.confirm = `UPDATE ` + s.claims + ` SET written_at = written_at
+	WHERE namespace = $1 AND scope = $2 AND digest = $3 AND version = $4`
 
 	record := spans(`SELECT ` + columns.Plain + `, ` + left + ` FROM ` + s.claims)
 	s.read = record + ` WHERE namespace = $1 AND scope = $2 AND digest = $3`

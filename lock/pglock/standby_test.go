@@ -1,0 +1,50 @@
+package pglock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"oncegate/internal/testenv"
+	"oncegate/lock"
+	"oncegate/lock/locktest"
+	"oncegate/lock/pglock"
+)
+
+// B63, B64: the synchronous standby is away. What was committed here alone, while the
+// caller's time was over, is sent again; and it still does not count.
+func TestSynchronousStandby(t *testing.T) {
+	server := testenv.Postgres(t)
+	database := server.Database(t)
+	s := opened(t, pglock.Options{URL: server.URL(database)})
+	begun := locktest.Begin("begun")
+	locktest.MustApply(t, s, begun)
+	admin := session(t, server.URL(database))
+	standby := func(name string) {
+		t.Helper()
+		exec(t, admin, "ALTER SYSTEM SET synchronous_standby_names = '"+name+"'")
+		exec(t, admin, "SELECT pg_reload_conf()")
+		for now := ""; now != name; {
+			if err := session(t, server.URL(database)).QueryRow(t.Context(), "SHOW synchronous_standby_names").Scan(&now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	exec(t, admin, "SET synchronous_commit = local")
+	standby("away")
+	for _, c := range []lock.Change{locktest.Begin("new"), locktest.Settle(begun)} {
+		for n := range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			if _, err := s.Apply(ctx, []lock.Change{c}); !errors.Is(err, lock.ErrUnavailable) {
+				t.Errorf("%s, sent for the %d. time: %v", c.Next.Text, n+1, err)
+			}
+			cancel()
+		}
+		if got, err := s.Read(t.Context(), []lock.Key{c.Next.Key}); err != nil || got[0].Version != c.Next.Version {
+			t.Errorf("read %+v, %v: this test shows nothing", got, err)
+		}
+	}
+	standby("")
+	locktest.MustApply(t, s, locktest.Begin("another"))
+}
