@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -39,12 +40,12 @@ type filterFlags struct {
 
 func (f *filterFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.query.Scope, "scope", "", "only claims of this `scope`: the route's name, unless it says otherwise")
-	flags.StringVar(&f.query.State, "state", "", "only claims in this `state`: running, done, released, unknown or tombstone")
-	flags.StringVar(&f.query.Key, "key", "", "only the claims on this event `key`")
-	flags.StringVar(&f.query.Part, "part", "", "only claims whose event key holds this `text`")
-	flags.StringVar(&f.query.Tag, "tag", "", "only claims with this tag, as `name=value`")
-	flags.StringVar(&f.query.Result, "result", "", "only events of which a delivery ended with this result `word`, as far as evidence goes")
+	flags.Var((*filled)(&f.query.Scope), "scope", "only claims of this `scope`: the route's name, unless it says otherwise")
+	flags.Var((*filled)(&f.query.State), "state", "only claims in this `state`: running, done, released, unknown or tombstone")
+	flags.Var((*filled)(&f.query.Key), "key", "only the claims on this event `key`")
+	flags.Var((*filled)(&f.query.Part), "part", "only claims whose event key holds this `text`")
+	flags.Var((*filled)(&f.query.Tag), "tag", "only claims with this tag, as `name=value`")
+	flags.Var((*filled)(&f.query.Result), "result", "only events of which a delivery ended with this result `word`, as far as evidence goes")
 	flags.BoolVar(&f.query.Unfinished, "unfinished", false, "only claims that are not done and whose sender has given up")
 	complete(cmd, "state", "running", "done", "released", "unknown", "tombstone")
 	var words []string
@@ -52,9 +53,28 @@ func (f *filterFlags) add(cmd *cobra.Command) {
 		words = append(words, string(word))
 	}
 	complete(cmd, "result", words...)
-	flags.StringVar(&f.since, "seen-within", "", "only what a delivery changed within this `time`: 2h, 7d")
-	flags.StringVar(&f.idle, "not-seen-for", "", "only what no delivery changed for this `time`")
+	flags.Var((*filled)(&f.since), "seen-within", "only what a delivery changed within this `time`: 2h, 7d")
+	flags.Var((*filled)(&f.idle), "not-seen-for", "only what no delivery changed for this `time`")
 }
+
+// filled is the text of a filter. An empty one, from a shell's variable that is not
+// set, would select everything.
+type filled string
+
+func (f *filled) Set(text string) error {
+	if text == "" {
+		return errEmpty
+	}
+	*f = filled(text)
+	return nil
+}
+
+func (f *filled) String() string { return string(*f) }
+
+// Type is what help calls the value where its description names none.
+func (f *filled) Type() string { return "string" }
+
+var errEmpty = errors.New("is empty; leave it out, or say what is to be selected")
 
 // complete lets shells complete a flag's value.
 func complete(cmd *cobra.Command, flag string, words ...string) {

@@ -82,6 +82,9 @@ var errNotAll = errors.New("not everything was decided")
 
 func (p *program) decide(ctx context.Context, verb lock.Verb, flags *verbFlags, args []string) error {
 	if len(args) == 1 {
+		if args[0] == "" {
+			return &usageError{fmt.Errorf("KEY %w", errEmpty)}
+		}
 		if flags.filter.query.Key != "" {
 			return &usageError{errors.New("a KEY and --key exclude each other")}
 		}

@@ -385,6 +385,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"/v1/claims?CANARY7=1":             "holds a parameter that is not known",
 		"/v1/claims?a=%zz":                 "the query is not well formed: it must be percent-encoded",
 		"/v1/claims/stripe/CANARY7":        "must be a claim's digest",
+		"/v1/claims?scope=stripe&key=":     "key is not well formed: it must not be empty",
 		"/v1/events":                       "key is not well formed: it must be given",
 		"/v1/stats?within=CANARY7":         "within is not well formed: it must be a duration such as",
 	} {

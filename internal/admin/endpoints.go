@@ -71,6 +71,16 @@ func (q *questions) text(name string) string {
 	return ""
 }
 
+// filter is a text that selects claims: an empty one would select everything.
+func (q *questions) filter(name string) string {
+	given := len(q.values[name]) > 0
+	text := q.text(name)
+	if given && text == "" {
+		q.wrong(name, "must not be empty; leave it out")
+	}
+	return text
+}
+
 func (q *questions) number(name string, otherwise int) int {
 	text := q.text(name)
 	if text == "" {
@@ -117,8 +127,8 @@ func (q *questions) end() error {
 func (s *Server) find(r *http.Request, _ Token) (any, error) {
 	q := ask(r)
 	query := operator.Query{
-		Scope: q.text("scope"), State: q.text("state"), Key: q.text("key"), Part: q.text("part"), Tag: q.text("tag"),
-		Result: q.text("result"), Unfinished: q.truth("unfinished"), SeenWithin: q.age("seen_within"), NotSeenFor: q.age("not_seen_for"),
+		Scope: q.filter("scope"), State: q.filter("state"), Key: q.filter("key"), Part: q.filter("part"), Tag: q.filter("tag"),
+		Result: q.filter("result"), Unfinished: q.truth("unfinished"), SeenWithin: q.age("seen_within"), NotSeenFor: q.age("not_seen_for"),
 		Limit: q.number("limit", defaultLimit), After: q.text("after"),
 	}
 	if err := q.end(); err != nil {
