@@ -99,6 +99,9 @@ func (f *filterFlags) ask(limit int) (operator.Query, error) {
 		if err != nil {
 			return q, &usageError{fmt.Errorf("%s: %w", age.flag, err)}
 		}
+		if d == 0 {
+			return q, &usageError{fmt.Errorf("%s: %w", age.flag, errEmpty)}
+		}
 		*age.into = d
 	}
 	return q, nil

@@ -386,6 +386,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"/v1/claims?a=%zz":                 "the query is not well formed: it must be percent-encoded",
 		"/v1/claims/stripe/CANARY7":        "must be a claim's digest",
 		"/v1/claims?scope=stripe&key=":     "key is not well formed: it must not be empty",
+		"/v1/claims?seen_within=0s":        "seen_within is not well formed: it must be longer",
 		"/v1/events":                       "key is not well formed: it must be given",
 		"/v1/stats?within=CANARY7":         "within is not well formed: it must be a duration such as",
 	} {

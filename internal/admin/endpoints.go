@@ -110,8 +110,11 @@ func (q *questions) age(name string) time.Duration {
 		return 0
 	}
 	d, err := strictyaml.ParseDuration(text)
-	if err != nil {
+	switch {
+	case err != nil:
 		q.wrong(name, err.Error())
+	case d == 0:
+		q.wrong(name, "must be longer than that; leave it out")
 	}
 	return d
 }
