@@ -27,11 +27,16 @@ func (p *passage) portion(a *lock.Attempt, keys []string) (*delivery.Delivery, [
 	p.h.hand.hold(int64(len(body)))
 	p.room += int64(len(body))
 	p.out.LeftOut = done
-	less := *p.delivery
-	less.Body = body
-	less.Header = less.Header.Clone()
+	return withBody(p.delivery, body), fresh
+}
+
+// withBody returns a delivery that has another body.
+func withBody(d *delivery.Delivery, body []byte) *delivery.Delivery {
+	other := *d
+	other.Body = body
+	other.Header = d.Header.Clone()
 	for _, name := range describing {
-		delete(less.Header, name)
+		delete(other.Header, name)
 	}
-	return &less, fresh
+	return &other
 }

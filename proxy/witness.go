@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 
 	"oncegate/internal/config"
+	"oncegate/internal/delivery"
 	"oncegate/keyextract"
 	"oncegate/lock"
 	"oncegate/witness"
@@ -20,11 +22,29 @@ type configured struct {
 	rules *witness.Rules
 }
 
+// An asked is a configured witness, as one route asks it: about one event.
+type asked struct {
+	*configured
+	batches *keyextract.Rules // by which the route's batches are taken apart; nil: it has none
+}
+
 // witness returns the route's witness; nil where it has none.
 func (h *Handler) witness(r *config.Route) (lock.Witness, error) {
 	if r.Witness == nil {
 		return nil, nil
 	}
+	w, err := h.configured(r)
+	if err != nil {
+		return nil, err
+	}
+	a := asked{configured: w}
+	if r.Batches {
+		a.batches = r.Rules
+	}
+	return a, nil
+}
+
+func (h *Handler) configured(r *config.Route) (*configured, error) {
 	for _, w := range h.witnesses {
 		if reflect.DeepEqual(w.spec, r.Witness) {
 			return w, nil
@@ -50,14 +70,39 @@ func (h *Handler) witness(r *config.Route) (lock.Witness, error) {
 	return w, nil
 }
 
-// Ask asks about an event by its delivery as it was kept.
-func (w *configured) Ask(ctx context.Context, q lock.Question) (lock.Testimony, error) {
+// Ask asks about an event by its delivery as it was kept. Of a batch it sees what
+// is left when all other events are cut away: they may have other effects.
+func (w asked) Ask(ctx context.Context, q lock.Question) (lock.Testimony, error) {
 	d, err := parseKept(q.Request)
 	if err != nil {
 		return lock.TestifyNothing, err
 	}
-	answer, err := w.rules.Ask(ctx, keyextract.Parse(d))
+	doc := keyextract.Parse(d)
+	if w.batches != nil {
+		if doc, err = alone(d, doc, w.batches, q.Text); err != nil {
+			return lock.TestifyNothing, err
+		}
+	}
+	answer, err := w.rules.Ask(ctx, doc)
 	return testimonies[answer], err
+}
+
+var errNotInBatch = errors.New("the kept batch does not hold the event, by the key rule as it is now")
+
+// alone returns a batch as if it held one event.
+func alone(d *delivery.Delivery, doc *keyextract.Document, rules *keyextract.Rules, key string) (*keyextract.Document, error) {
+	values, err := rules.Extract(doc)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(values.Keys, key) {
+		return nil, errNotInBatch
+	}
+	body, cut, err := rules.Only(doc, []string{key})
+	if err != nil || !cut {
+		return doc, err
+	}
+	return keyextract.Parse(withBody(d, body)), nil
 }
 
 var testimonies = map[witness.Answer]lock.Testimony{

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 )
@@ -96,4 +97,35 @@ witness:
 			t.Error("a witness is asked that the route does not have any more")
 		}
 	})
+}
+
+// TestWitnessOfBatch: an app that fell in the middle of a batch has done its first
+// event and not its second, and a witness is asked about each.
+func TestWitnessOfBatch(t *testing.T) {
+	for _, batch := range []string{"whole", "split"} {
+		t.Run("B13 the effect of one event is none of the other's, "+batch, func(t *testing.T) {
+			teller := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/effects/e1" {
+					w.WriteHeader(404)
+				}
+			}))
+			t.Cleanup(teller.Close)
+			r := newRig(t, newApp(t), newMem(), acmeRoute(`
+key: [{json: /id}]
+each: /events
+wait: 0s
+on_unknown: witness
+witness: {with: {event: {json: /events/0/id}}, http: "`+teller.URL+`/effects/{event}"}
+batch: `+batch))
+			r.app.say(500, "an exception after the first")
+			r.expect(r.acme(eventsOf("e1", "e2")), 500, "failed")
+			r.app.say(200, "done")
+			eventually(t, func() bool { return r.send(r.acme(eventsOf("e2", "e1"))).status == 200 })
+			r.hits(2)
+			if got := idsIn(t, r.app.last(t).body); !slices.Contains(got, "e2") || batch == "split" && len(got) != 1 {
+				t.Errorf("the app got %v after the failure", got)
+			}
+			r.expect(r.acme(eventsOf("e1", "e2")), 200, "replay")
+		})
+	}
 }

@@ -32,6 +32,11 @@ func (l *loader) compileWitness(field string, spec routeSpec, r *Route) {
 		l.fault(field+".witness", "is missing: say whom to ask, or use on_unknown: hold")
 		return
 	}
+	if r.Batches && r.Rules != nil {
+		if err := r.Rules.CanSplit(); err != nil {
+			l.fault(field+".on_unknown", "witness can't be asked about one event of such a batch alone: %s; use hold", err)
+		}
+	}
 	w := &RouteWitness{Rules: spec.Witness, Status: 200}
 	if a := spec.WitnessAnswer; a != nil {
 		w.Status, w.Body = or(a.Status, 200), value(a.Body)
