@@ -2,8 +2,15 @@ package lock
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 )
+
+// ErrProven says that the store can't be asked about an event that has had its
+// effect: the 2xx is still to be written. It must not run again for that.
+var ErrProven = errors.New("the event is done, and the store has not taken that yet")
 
 const (
 	// A question is decided in this many writes or not at all: each round but
@@ -98,6 +105,9 @@ func (q *asking) ask(ask *Ask) Decision {
 		// What is owed waits for the store; the sender waits with it only if the
 		// store answers.
 		if _, err := q.g.read(ctx, q.keys()); err != nil {
+			if q.proven() {
+				err = fmt.Errorf("%w: %w", ErrProven, err)
+			}
 			return unavailable(err)
 		}
 		return Decision{Verdict: Settling, RetryAfter: owedRetry}
@@ -143,6 +153,13 @@ func (q *asking) owes() bool {
 		}
 	}
 	return false
+}
+
+// proven reports whether this process knows of all events that they are done.
+func (q *asking) proven() bool {
+	return !slices.ContainsFunc(q.claims, func(c *claim) bool {
+		return !(c.known && c.rec.State == StateDone) && !q.g.owed.proves(c.item.Key)
+	})
 }
 
 func (q *asking) keys() []Key {

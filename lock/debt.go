@@ -43,6 +43,9 @@ func (d *debt) appLeft() time.Duration {
 	return max(0, time.Until(d.appUntil))
 }
 
+// proves reports whether it says that the event is done.
+func (d *debt) proves() bool { return d.undo == nil && d.change.Next.State == StateDone }
+
 // due returns the change as it is to be sent now.
 func (d *debt) due() Change {
 	if n := &d.change.Next; d.undo == nil && n.State == StateUnknown && n.RunsUntil > 0 {

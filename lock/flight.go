@@ -57,10 +57,17 @@ func (g *Gate) Begin(ctx context.Context, ask *Ask) Decision {
 	}
 	if ask.Guard.Text != "" {
 		through, err := g.throughGuard(ask)
-		if err != nil {
+		switch {
+		case err == nil:
+			ask = through
+		case !g.knows(ask):
 			return unavailable(err)
+		default:
+			// Begun without its guard, it could run again under another key.
+			follow := *ask
+			follow.Guard, follow.Follow = Item{}, true
+			ask = &follow
 		}
-		ask = through
 	}
 	now := time.Now()
 	m := &member{ask: ask, reply: make(chan Decision, 1), came: now, until: now.Add(ask.Wait)}
@@ -106,6 +113,15 @@ func (g *Gate) join(m *member) *flight {
 	f.mu.Unlock()
 	f.stir()
 	return f
+}
+
+// knows reports whether this process has the ask's events in hand, or owes the
+// store how that ended.
+func (g *Gate) knows(ask *Ask) bool {
+	g.mu.Lock()
+	flying := g.flights[setID(ask.inOrder())] != nil
+	g.mu.Unlock()
+	return flying || g.owed.holds(ask.Items[0].Key)
 }
 
 // setID names a set of items.

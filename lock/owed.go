@@ -27,7 +27,8 @@ type owed struct {
 
 	mu     sync.Mutex // guards what follows
 	debts  []*debt
-	keys   map[Key]int
+	keys   map[Key]int // how many debts are on it
+	proven map[Key]int // and how many of those say that it is done
 	paying bool
 	closed bool
 	quit   chan struct{} // closed when paying must end
@@ -39,7 +40,7 @@ type owed struct {
 }
 
 func newOwed(g *Gate, journal *Journal) *owed {
-	return &owed{g: g, journal: journal, keys: make(map[Key]int), quit: make(chan struct{}), most: maxTripItems, limit: mostOwed}
+	return &owed{g: g, journal: journal, keys: make(map[Key]int), proven: make(map[Key]int), quit: make(chan struct{}), most: maxTripItems, limit: mostOwed}
 }
 
 func (o *owed) len() int {
@@ -56,6 +57,13 @@ func (o *owed) holds(k Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.keys[k] > 0
+}
+
+// proves reports whether it is owed that the key's event is done.
+func (o *owed) proves(k Key) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.proven[k] > 0
 }
 
 // add takes debts over, and returns when the journal has them, or has failed to
@@ -85,6 +93,9 @@ func (o *owed) keep(debts []*debt) {
 	o.debts = append(o.debts, debts...)
 	for _, d := range debts {
 		o.keys[d.key]++
+		if d.proves() {
+			o.proven[d.key]++
+		}
 	}
 	if !o.paying && !o.closed {
 		o.paying = true
@@ -231,6 +242,9 @@ func (o *owed) remove(batch, left []*debt) {
 		}
 		if o.keys[d.key]--; o.keys[d.key] == 0 {
 			delete(o.keys, d.key)
+			delete(o.proven, d.key)
+		} else if d.proves() {
+			o.proven[d.key]--
 		}
 	}
 	o.debts = kept

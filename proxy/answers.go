@@ -71,6 +71,8 @@ func rowOf(err error) row {
 	case errors.Is(err, lock.ErrSealed):
 		// The event is done: to forward it would run it again.
 		return row{telemetry.ResultUnavailable, 503, true, store, "The stored answer can't be read.", nil}
+	case errors.Is(err, lock.ErrProven):
+		return row{telemetry.ResultUnavailable, 503, true, store, "The event is done; its answer can't be stored yet.", nil}
 	case errors.Is(err, ErrStore), errors.Is(err, lock.ErrUnavailable), errors.Is(err, lock.ErrUnfit):
 		return row{telemetry.ResultUnavailable, 503, true, store, "The store of claims did not answer in time.", onStoreOutage}
 	case errors.Is(err, lock.ErrFenced):

@@ -52,6 +52,7 @@ var answers = []struct {
 	{"proxy.ErrStore", ErrStore, "unavailable", 503, true, "store", "on_store_outage"},
 	{"lock.ErrUnavailable", lock.ErrUnavailable, "unavailable", 503, true, "store", "on_store_outage"},
 	{"lock.ErrUnfit", lock.ErrUnfit, "unavailable", 503, true, "store", "on_store_outage"},
+	{"lock.ErrProven", lock.ErrProven, "unavailable", 503, true, "store", ""},
 	{"lock.ErrSealed", lock.ErrSealed, "unavailable", 503, true, "store", ""},
 	{"lock.ErrFenced", lock.ErrFenced, "busy", 503, true, "", ""},
 	{"verify.Missing", &verify.Error{Kind: verify.Missing}, "unverified", 401, false, "request", ""},

@@ -156,6 +156,44 @@ func TestStoreOutage(t *testing.T) {
 		r.expect(r.acme(`{"id":"evt_1"}`), 503, "unavailable")
 		r.hits(1)
 	})
+	t.Run("B35 what this process knows to be done is not forwarded while the store is out", func(t *testing.T) {
+		for name, more := range map[string]string{"plain": "", "guarded": "\nguard: {digest: body}", "batch": "\neach: /events"} {
+			t.Run(name, func(t *testing.T) {
+				s := &faulty{store: newMem()}
+				key, body := "key: [{json: /id}]", `{"id":"evt_1"}`
+				if name == "batch" {
+					body = eventsOf("e1", "e2")
+				}
+				r := newRig(t, newApp(t), s, "store_timeout: 200ms\n"+acmeRoute(key+"\non_store_outage: forward\nwait: 20s"+more))
+				arrived, release := r.app.hold(t)
+				first := r.later(r.acme(body))
+				<-arrived
+				second := r.later(r.acme(body)) // waits for the attempt
+				r.inHand(2)
+				s.fail(refused)
+				third := r.later(r.acme(body))
+				r.inHand(3)
+				release()
+				if a := <-first; a.status != 200 || a.result != "fresh" {
+					t.Errorf("the first: %d %q", a.status, a.result)
+				}
+				for _, c := range []<-chan answered{second, third} {
+					if a := <-c; a.status != 503 {
+						t.Errorf("a duplicate: %d %q", a.status, a.result)
+					}
+				}
+				r.expect(r.acme(body), 503, "unavailable")
+				if name == "batch" { // what is new in another one is not lost
+					r.expect(r.acme(eventsOf("e1", "e3")), 200, "unclaimed")
+					r.hits(2)
+					return
+				}
+				r.hits(1)
+				s.fail(nil)
+				r.expect(r.acme(body), 200, "replay")
+			})
+		}
+	})
 	t.Run("the store goes out between the claim and the first byte", func(t *testing.T) {
 		for policy, want := range map[string]string{"refuse": "503 unavailable 0", "forward": "200 unclaimed 1"} {
 			s := &faulty{store: newMem()}
