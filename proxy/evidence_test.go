@@ -189,7 +189,7 @@ func TestRerun(t *testing.T) {
 		if text := string(request); strings.Contains(text, "CANARY") || !strings.Contains(text, "4242") || !strings.Contains(text, "seen") {
 			t.Errorf("kept when done: %s", text)
 		}
-		if err := r.handler.CanRerun("stripe", request); err != nil {
+		if err := r.handler.CanRerun(lock.KeyOf("shop", "stripe", "evt_1"), request); err != nil {
 			t.Error(err)
 		}
 		out, err := r.handler.Rerun(t.Context(), "stripe", request)
@@ -238,8 +238,37 @@ func TestRerun(t *testing.T) {
 				t.Errorf("%q was sent", bad)
 			}
 		}
-		if err := r.handler.CanRerun("other", request); err == nil {
+		if err := r.handler.CanRerun(lock.KeyOf("shop", "other", "evt_1"), request); err == nil {
 			t.Error("under another scope")
+		}
+	})
+	t.Run("what would not be this event any more is refused before its claim is opened", func(t *testing.T) {
+		const orders = "routes:\n  orders: {path: /orders, provider: idempotency-key, caller: {header: Authorization}, record: full}\n"
+		r := newRig(t, newApp(t), newMem(), orders)
+		r.expect(r.post("/orders", "{}", "Authorization", "Bearer client-1", "Idempotency-Key", "k"), 200, "fresh")
+		of := func(scope string) (lock.Key, []byte) {
+			done := r.claim(scope)
+			request, err := lock.Unseal(done.Request)
+			if err != nil || request == nil {
+				t.Fatalf("no request was kept: %v", err)
+			}
+			return done.Key, request
+		}
+		if err := r.handler.CanRerun(of("orders")); err == nil {
+			t.Error("the caller is not known any more, and so the key")
+		}
+		const hooks = "\nrecord: full"
+		r = newRig(t, newApp(t), newMem(), acmeRoute(jsonID+hooks))
+		r.expect(r.acme(`{"id":"evt_1","number":1}`), 200, "fresh")
+		key, request := of("acme")
+		if err := r.handler.CanRerun(key, request); err != nil {
+			t.Error(err)
+		}
+		if err := r.handler.Reload(r.load("namespace: shop\n" + acmeRoute("key: [{json: /id}, {json: /number}]"+hooks))); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.handler.CanRerun(key, request); err == nil {
+			t.Error("it has another key now")
 		}
 	})
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"oncegate/internal/config"
 	"oncegate/internal/delivery"
 	"oncegate/internal/telemetry"
 	"oncegate/keyextract"
+	"oncegate/lock"
 	"oncegate/verify"
 )
 
@@ -44,10 +46,36 @@ func (h *Handler) Rerun(ctx context.Context, scope string, kept []byte) (telemet
 	return p.rerun(ctx)
 }
 
-// CanRerun says why a kept request could not be sent, if it can't.
-func (h *Handler) CanRerun(scope string, kept []byte) error {
-	_, _, err := h.table.Load().kept(scope, kept)
-	return err
+// CanRerun says why a kept request could not be sent as the event with this key,
+// if it can't.
+func (h *Handler) CanRerun(key lock.Key, kept []byte) error {
+	d, r, err := h.table.Load().kept(key.Scope, kept)
+	if err != nil {
+		return err
+	}
+	return r.canRerun(key, d)
+}
+
+// canRerun looks for what was taken away of the request when its claim was done,
+// and for what the route has come to read otherwise since.
+func (r *route) canRerun(key lock.Key, d *delivery.Delivery) error {
+	if err := r.signAnew(d); err != nil {
+		return err
+	}
+	if r.Verifier != nil {
+		if err := r.Verifier.Plausible(d.Header); err != nil {
+			return fmt.Errorf("%w: %w; what is a credential, or named by redact, is not kept of a done event's", errRerun, err)
+		}
+	}
+	values, err := r.Rules.Extract(keyextract.Parse(d))
+	if err != nil {
+		return fmt.Errorf("%w: %w; what is a credential, or named by redact, is not kept of a done event's", errRerun, err)
+	}
+	is := func(text string) bool { return lock.KeyOf(r.namespace, r.Scope, text) == key }
+	if values.Guard == "" && !slices.ContainsFunc(values.Keys, is) {
+		return fmt.Errorf("%w: by the route's key rule, as it is now, it is another event", errRerun)
+	}
+	return nil
 }
 
 // kept finds a kept request's route, as routes stand now.

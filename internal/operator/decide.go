@@ -96,7 +96,7 @@ func (d *Desk) forwardable(ctx context.Context, w *lock.Word) Outcome {
 	if err == nil && records[0].Request != nil {
 		var request []byte
 		if request, err = lock.Unseal(records[0].Request); err == nil {
-			if err = d.Forwardable(w.Key.Scope, request); err != nil {
+			if err = d.Forwardable(w.Key, request); err != nil {
 				err = fmt.Errorf("rerun: %w: %w", lock.ErrRefused, err)
 			}
 		}

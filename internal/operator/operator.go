@@ -39,8 +39,9 @@ type Desk struct {
 	// Rerun forwards a kept request as the scope's next attempt. Nil where nobody
 	// here can; then VerbRerun is refused.
 	Rerun func(ctx context.Context, scope string, request []byte) (Run, error)
-	// Forwardable says why Rerun could not forward a request, if it can't.
-	Forwardable func(scope string, request []byte) error
+	// Forwardable says why Rerun could not forward a request as the event with this
+	// key, if it can't.
+	Forwardable func(key lock.Key, request []byte) error
 	// Decided, if not nil, is told of each decision that was written.
 	Decided func(lock.Verb, Decision, Outcome)
 }

@@ -210,7 +210,7 @@ func TestDecide(t *testing.T) {
 		t.Errorf("where nobody forwards: %v", err)
 	}
 	var forwarded []string
-	d.Forwardable = func(_ string, request []byte) error {
+	d.Forwardable = func(_ lock.Key, request []byte) error {
 		if string(request) == "partial" {
 			return errors.New("its body was not kept")
 		}

@@ -36,7 +36,7 @@ func TestSlowRerun(t *testing.T) {
 		}
 		d := &operator.Desk{
 			Store: store, Catalog: store, Evidence: kept, Namespace: "shop", Scopes: func() []operator.Scope { return nil },
-			Forwardable: func(string, []byte) error { return nil },
+			Forwardable: func(lock.Key, []byte) error { return nil },
 			Rerun: func(ctx context.Context, _ string, _ []byte) (operator.Run, error) {
 				time.Sleep(time.Minute)
 				return operator.Run{Result: "fresh", Attempt: 2, Status: 200}, ctx.Err()
