@@ -29,6 +29,8 @@ type table struct {
 	purged  time.Time
 	old     int // rows past retention
 	kept    bool
+	// meanwhile is called while rows are written, if it is there.
+	meanwhile func()
 }
 
 var errOut = errors.New("out")
@@ -38,6 +40,9 @@ func (s *table) Write(_ context.Context, entries []evidence.Entry) error {
 	defer s.mu.Unlock()
 	if s.out {
 		return errOut
+	}
+	if s.meanwhile != nil {
+		s.meanwhile()
 	}
 	for _, e := range entries {
 		s.rows[e.ID] = e
@@ -203,6 +208,18 @@ func TestRecorder(t *testing.T) {
 			t.Errorf("%d dropped: too much is in memory", n)
 		}
 		s.set(false, false)
+	})
+	bubble(t, "a storm that comes while rows are written does not make more of them", func(t *testing.T, r *evidence.Recorder, s *table) {
+		o := outcome("evt_1", telemetry.ResultReplay)
+		r.Record(&o)
+		s.meanwhile = func() { r.Record(&o) }
+		time.Sleep(10 * time.Second)
+		if n := s.writes(); n > 11 {
+			t.Errorf("%d rows were written in ten seconds", n)
+		}
+		s.mu.Lock()
+		s.meanwhile = nil
+		s.mu.Unlock()
 	})
 	bubble(t, "a batch is evidence about each of its events", func(t *testing.T, r *evidence.Recorder, s *table) {
 		o := outcome("evt_1", telemetry.ResultFresh)

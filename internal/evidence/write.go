@@ -74,11 +74,15 @@ func (f *failing) told(err error, more ...any) {
 	f.now = err != nil
 }
 
-// write writes what has gathered, as far as a second's worth, and says how much.
-// What could not be written is written with the next call.
+// write writes what has gathered up to now, as far as a second's worth, and says how
+// much. What could not be written is written with the next call, and so is what comes
+// meanwhile: in a storm that is the same entry, again and again.
 func (r *Recorder) write(ctx context.Context) (written int, err error) {
-	for written < mostWritten {
-		taken, entries := r.take()
+	r.mu.Lock()
+	gathered := min(len(r.dirty), mostWritten)
+	r.mu.Unlock()
+	for written < gathered {
+		taken, entries := r.take(min(gathered-written, batch))
 		if len(entries) == 0 {
 			return written, nil
 		}
@@ -92,10 +96,10 @@ func (r *Recorder) write(ctx context.Context) (written int, err error) {
 	return written, nil
 }
 
-// take takes a batch of what has to be written, as it stands.
-func (r *Recorder) take() (taken []*gathered, entries []Entry) {
+// take takes up to most of what has to be written, as it stands.
+func (r *Recorder) take(most int) (taken []*gathered, entries []Entry) {
 	r.mu.Lock()
-	n := min(len(r.dirty), batch)
+	n := min(len(r.dirty), most)
 	taken = append(taken, r.dirty[:n]...)
 	r.dirty = append(r.dirty[:0], r.dirty[n:]...)
 	for _, e := range taken {
