@@ -119,6 +119,20 @@ func TestAppAnswersInEvidence(t *testing.T) {
 			t.Errorf("kept %q, %v", request, err)
 		}
 	})
+	t.Run("B38 nor is the key by which a caller is known", func(t *testing.T) {
+		r := newRig(t, newApp(t), newMem(), "routes: {orders: {path: /orders, provider: idempotency-key, caller: {first: [{header: x-api-key}, {header: X-Tenant, as: text}]}, record: full}}")
+		r.app.answer(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "you are "+r.Header.Get("X-Api-Key"))
+		})
+		r.expect(r.post("/orders", "{}", "X-Api-Key", "CANARY-KEY", "X-Tenant", "shop-1", "Idempotency-Key", "k"), 200, "fresh")
+		if text := r.kept.text(t); strings.Contains(text, "CANARY") {
+			t.Errorf("in evidence: %s", text)
+		}
+		request, err := lock.Unseal(r.claim("orders").Request)
+		if err != nil || bytes.Contains(request, []byte("CANARY")) || !bytes.Contains(request, []byte("shop-1")) {
+			t.Errorf("kept %q, %v", request, err)
+		}
+	})
 	t.Run("headers are bounded", func(t *testing.T) {
 		r := newRig(t, newApp(t), newMem(), acmeRoute(jsonID))
 		r.app.answer(func(w http.ResponseWriter, _ *http.Request) {

@@ -84,7 +84,7 @@ type policy struct {
 	UnknownStatuses []string `yaml:"unknown_statuses" env:"UNKNOWN_STATUSES"`
 	// What is kept of requests: none; unsettled (the whole request, until its claim is done); headers (the same, and then all but the body); full (for as long as the claim). `on_unknown: hold` and `witness` make it unsettled. Whatever it says, a claim whose outcome is unknown keeps its request where the attempt's process lived to write that. Of a batch every event keeps the whole request, unless that would be more than 64 MiB in all: then none keeps it, and they can't be run again without the provider.
 	Record *string `yaml:"record" env:"RECORD"`
-	// Headers that a kept request loses when its claim is done, beside Authorization, Proxy-Authorization, Cookie and those that the route is verified by and that carry a secret as it is (a token).
+	// Headers that a kept request loses when its claim is done, beside Authorization, Proxy-Authorization, Cookie and those that the route is verified by and that carry a secret as it is (a token), or that its `caller` stands in (unless it says `as`).
 	Redact []string `yaml:"redact" env:"REDACT"`
 	// How long a duplicate waits for the attempt that is running. The default is 80 % of `patience`, and 4s where that is not known.
 	Wait *time.Duration `yaml:"wait" env:"WAIT"`

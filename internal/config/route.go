@@ -219,7 +219,7 @@ func (l *loader) setPolicies(field string, spec routeSpec, preset *provider.Pres
 	r.OnMissingKey, r.OnUnknown, r.Record = value(p.OnMissingKey), value(p.OnUnknown), value(p.Record)
 	r.OnMismatch = or(p.OnMismatch, mismatch)
 	r.OnStoreOutage, r.OnOverload = or(p.OnStoreOutage, impatient), or(p.OnOverload, impatient)
-	r.Attempts, r.Redact = value(p.Attempts), slices.Concat(p.Redact, r.Verifier.Credentials())
+	r.Attempts, r.Redact = value(p.Attempts), slices.Concat(p.Redact, r.Redact, r.Verifier.Credentials())
 	r.UnknownStatuses, _ = parseStatuses(p.UnknownStatuses)
 	r.Wait = or(p.Wait, defaultWait)
 	if p.Wait == nil && r.Patience > 0 {

@@ -48,6 +48,7 @@ func (l *loader) compileRules(field string, spec routeSpec, preset *provider.Pre
 		l.compileBatch(field, spec, p, rules, r)
 	}
 	r.HasGuard = len(rules.Guard) > 0
+	r.Redact = digestedHeaders(rules.Key)
 	l.compileHandshakes(field, spec, preset, r)
 	return said
 }
@@ -65,6 +66,19 @@ func digested(p keyextract.Part) keyextract.Part {
 		p.As = "sha256"
 	}
 	return p
+}
+
+// digestedHeaders returns the headers of which a key holds digests alone, since
+// they are credentials.
+func digestedHeaders(parts []keyextract.Part) (names []string) {
+	for i := range parts {
+		p := &parts[i]
+		names = append(names, digestedHeaders(p.First)...)
+		if p.Header != "" && p.As == "sha256" {
+			names = append(names, p.Header)
+		}
+	}
+	return names
 }
 
 // ruleFaults takes over the faults of keyextract, whose fields count from the

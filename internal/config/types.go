@@ -123,7 +123,7 @@ type Route struct {
 	UnknownStatuses      StatusSet      // never holds a 2xx
 	Statuses             map[string]int // result word → status, where the provider wants another
 	Record               string         // none, unsettled, headers, full
-	Redact               []string       // headers that a request which is kept when done loses: what the route says, and what carries the secret it is verified by
+	Redact               []string       // headers that a request which is kept when done loses: what the route says, what carries the secret it is verified by, and of what the key is a digest
 	Wait                 time.Duration
 	Patience             time.Duration // 0: not known
 	RetriesFor           time.Duration // 0: not known, or NeverRetries
