@@ -212,7 +212,9 @@ func TestRecorder(t *testing.T) {
 	bubble(t, "a storm that comes while rows are written does not make more of them", func(t *testing.T, r *evidence.Recorder, s *table) {
 		o := outcome("evt_1", telemetry.ResultReplay)
 		r.Record(&o)
+		s.mu.Lock()
 		s.meanwhile = func() { r.Record(&o) }
+		s.mu.Unlock()
 		time.Sleep(10 * time.Second)
 		if n := s.writes(); n > 11 {
 			t.Errorf("%d rows were written in ten seconds", n)
