@@ -3,8 +3,8 @@ package config
 import "slices"
 
 // NeedsRestart returns the fields in which next differs from c and which a
-// running process can't change: its listeners, its folder, its store and what
-// claims are kept under. A reload that would change one of them must change
+// running process can't change: its listeners, its folder, its store and how that
+// is asked, and what claims are kept under. A reload that would change one of them must change
 // nothing, and say which.
 func (c *Config) NeedsRestart(next *Config) (fields []string) {
 	note := func(field string, same bool) {
@@ -17,6 +17,7 @@ func (c *Config) NeedsRestart(next *Config) (fields []string) {
 	note("admin", c.Admin == next.Admin)
 	note("state_dir", c.StateDir == next.StateDir)
 	note("store", c.Store.equal(next.Store))
+	note("store_timeout", c.StoreTimeout == next.StoreTimeout)
 	note("namespace", c.Namespace == next.Namespace)
 	note("encryption_keys", slices.Equal(c.EncryptionKeys, next.EncryptionKeys))
 	note("evidence_retention", c.EvidenceRetention == next.EvidenceRetention)

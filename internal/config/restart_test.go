@@ -9,14 +9,14 @@ import (
 
 func TestNeedsRestart(t *testing.T) {
 	c := Config{Listen: "a", Health: "b", Admin: "c", StateDir: "/d", Namespace: "n", LogLevel: "info", Store: Store{Kind: "redis"},
-		EvidenceRetention: time.Hour, EncryptionKeys: []EncryptionKey{{ID: "k"}}}
+		EvidenceRetention: time.Hour, StoreTimeout: time.Second, EncryptionKeys: []EncryptionKey{{ID: "k"}}}
 	same := c
 	same.LogLevel, same.Routes = "debug", []*Route{{Name: "new"}}
 	if got := c.NeedsRestart(&same); got != nil {
 		t.Errorf("got %v for what can be changed", got)
 	}
 	other := Config{}
-	if got, want := c.NeedsRestart(&other), []string{"listen", "health", "admin", "state_dir", "store", "namespace", "encryption_keys", "evidence_retention"}; !slices.Equal(got, want) {
+	if got, want := c.NeedsRestart(&other), []string{"listen", "health", "admin", "state_dir", "store", "store_timeout", "namespace", "encryption_keys", "evidence_retention"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	// Every field of the store counts, those that are added later too.
