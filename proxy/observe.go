@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"oncegate/internal/telemetry"
 	"oncegate/keyextract"
@@ -20,9 +21,17 @@ func (p *passage) observe(ctx context.Context) {
 		body = http.NoBody
 	}
 	defer func() { // also when an answer that broke off ends the handler
-		if whole, ok := seen.end(); ok {
+		whole, ok := seen.end()
+		err := admit(p.r, p.req)
+		if err == nil && seen.large() {
+			err = ErrTooLarge
+		}
+		switch {
+		case err != nil:
+			p.wouldFail(err)
+		case ok:
 			p.look(ctx, whole)
-		} else {
+		default:
 			p.out.Detail = "the body was not seen whole"
 		}
 		seen.giveBack()
@@ -35,6 +44,9 @@ func (p *passage) look(ctx context.Context, body []byte) {
 	ctx = context.WithoutCancel(ctx)
 	p.delivery = deliver(p.t.config, p.req, body, p.arrived)
 	p.doc = keyextract.Parse(p.delivery)
+	if p.unsignedHandshake() {
+		return
+	}
 	if p.r.Verifier != nil {
 		if err := p.r.Verifier.Verify(ctx, p.delivery); err != nil {
 			p.wouldFail(err)
@@ -52,9 +64,28 @@ func (p *passage) look(ctx context.Context, body []byte) {
 	if len(values.Keys) == 0 {
 		return // the route has tags and no key
 	}
+	if err := p.withoutNamed(ctx, values); err != nil {
+		p.wouldFail(err)
+		return
+	}
 	p.out.Key, p.out.MoreKeys = values.Keys[0], values.Keys[1:]
 	p.out.Payload, p.out.Unproven = p.r.payload(p.delivery), p.r.Verifier == nil
-	p.out.Age, p.out.Duplicate = p.h.seen.note(lock.KeyOf(p.r.namespace, p.r.Scope, p.out.Key))
+	p.seenBefore(values.Keys)
+}
+
+// seenBefore notes whether a delivery is a duplicate: a batch is where nothing of
+// it is new.
+func (p *passage) seenBefore(keys []string) {
+	var oldest time.Duration
+	p.out.Duplicate = true
+	for _, key := range keys {
+		age, again := p.h.seen.note(lock.KeyOf(p.r.namespace, p.r.Scope, key))
+		p.out.Duplicate = p.out.Duplicate && again
+		oldest = max(oldest, age)
+	}
+	if p.out.Duplicate {
+		p.out.Age = oldest
+	}
 }
 
 func (p *passage) wouldFail(err error) {
@@ -79,7 +110,8 @@ type watched struct {
 	mu   sync.Mutex // guards what follows
 	body []byte
 	room int64
-	lost bool // nothing is kept any more
+	read int64 // bytes, kept or not
+	lost bool  // nothing is kept any more
 	eof  bool
 }
 
@@ -88,6 +120,7 @@ func (w *watched) Read(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.eof = w.eof || err == io.EOF
+	w.read += int64(n)
 	switch {
 	case w.lost:
 	case int64(len(w.body)+n) > w.most, !w.makeRoom(len(w.body) + n):
@@ -124,6 +157,13 @@ func (w *watched) end() (body []byte, whole bool) {
 	whole = !w.lost && (w.eof || int64(len(w.body)) == w.length)
 	w.lost = true
 	return w.body, whole
+}
+
+// large reports whether more has come than the route takes.
+func (w *watched) large() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.read > w.most
 }
 
 // giveBack gives back the room of a body that has been looked at.
