@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -59,8 +60,8 @@ func (t *Telemetry) metricReader(ctx context.Context) sdkmetric.Reader {
 
 // newTracerProvider sends spans in the background: a full queue drops spans, and
 // nothing waits. Sampler, queue and limits follow OTEL_*.
-func newTracerProvider(e sdktrace.SpanExporter, res *resource.Resource) *sdktrace.TracerProvider {
-	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(e), sdktrace.WithResource(res))
+func (t *Telemetry) newTracerProvider(e sdktrace.SpanExporter, res *resource.Resource) *sdktrace.TracerProvider {
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(e, batching(t.log)...), sdktrace.WithResource(res))
 }
 
 // newResource says who exports. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
@@ -82,10 +83,12 @@ func newResource(ctx context.Context, version string) *resource.Resource {
 	return res
 }
 
-// handleErrors makes OpenTelemetry's background errors log lines, one a minute.
+// handleErrors makes OpenTelemetry's background errors log lines, one a minute,
+// and what it can't read of the environment as well.
 func (t *Telemetry) handleErrors() {
 	h := &errorHandler{log: t.log}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(h.handle))
+	otel.SetLogger(logr.New(sdkLog{h.handle}))
 }
 
 type errorHandler struct {

@@ -54,8 +54,8 @@ type Options struct {
 // such variables are often set for a whole pod, and no telemetry is worth a
 // webhook. The caller shuts it down.
 //
-// OpenTelemetry has one error handler for a process; New sets it to the log, at
-// most one line a minute.
+// OpenTelemetry has one error handler and one logger for a process; New sets them
+// to the log, at most one line a minute.
 func New(ctx context.Context, o Options) (*Telemetry, error) {
 	t := &Telemetry{log: o.Log, evidence: o.Evidence, registry: prometheus.NewRegistry()}
 	t.labels.Store(newLabels(Upstream{}, nil))
@@ -83,7 +83,7 @@ func New(ctx context.Context, o Options) (*Telemetry, error) {
 	}
 	t.zero(ctx)
 	if spans := t.spanExporter(ctx); spans != nil {
-		traces := newTracerProvider(spans, res)
+		traces := t.newTracerProvider(spans, res)
 		t.closers = append(t.closers, traces.Shutdown)
 		t.tracer = traces.Tracer("oncegate")
 	}
