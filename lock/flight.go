@@ -73,7 +73,9 @@ func (g *Gate) Begin(ctx context.Context, ask *Ask) Decision {
 	m := &member{ask: ask, reply: make(chan Decision, 1), came: now, until: now.Add(ask.Wait)}
 	f := g.join(m)
 	if f == nil {
-		return closing()
+		// Nothing begins any more, but what is done, or runs, is not to run again
+		// where a route would rather forward than refuse.
+		return m.told(newAsking(g, ask.inOrder()).ask(ask))
 	}
 	wait := time.NewTimer(ask.Wait)
 	defer wait.Stop()

@@ -321,6 +321,7 @@ func TestGate(t *testing.T) {
 
 	bubble(t, "B67 who waits for an attempt gets its answer, though the Gate is closing", func(t *testing.T, r *rig) {
 		here, there := r.gate(), r.gate()
+		r.run(there, ask("evt_0")).Settle(done("W"))
 		attempts := []*lock.Attempt{r.run(here, ask("evt_1")), r.run(there, ask("evt_2"))}
 		verdicts := make(chan lock.Decision)
 		for i := range attempts {
@@ -332,6 +333,14 @@ func TestGate(t *testing.T) {
 		time.Sleep(time.Second)
 		if d := here.Begin(context.Background(), ask("evt_3")); d.Verdict != lock.Closing {
 			t.Errorf("a delivery that comes after it got %d", d.Verdict)
+		}
+		for i := range attempts {
+			if d := here.Begin(context.Background(), ask(fmt.Sprintf("evt_%d", i+1))); d.Verdict != lock.Busy {
+				t.Errorf("a duplicate of what runs got %d", d.Verdict)
+			}
+		}
+		if d := here.Begin(context.Background(), ask("evt_0")); d.Verdict != lock.Replay || string(d.Answer.Body) != "W" {
+			t.Errorf("a duplicate of what is done got %d", d.Verdict)
 		}
 		for _, a := range attempts {
 			a.Settle(done("X"))
