@@ -46,6 +46,7 @@ func (l *loader) compileRoutes(c *Config) []*Route {
 		paths[r.Path] = name
 		routes = append(routes, r)
 	}
+	l.checkScopes(routes)
 	return routes
 }
 
