@@ -36,11 +36,13 @@ COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certifica
 COPY --from=build /out/oncegate /usr/bin/oncegate
 COPY --from=build --chown=65532:65532 /out/state /var/lib/oncegate
 # 127.0.0.1 would be out of reach for everybody else. The operators' listener
-# stays there.
+# stays there. There is no /tmp: SQLite, which sorts what is large in a file, does
+# it in the one folder that can be written to.
 ENV PATH=/usr/bin \
 	ONCEGATE_LISTEN=:8080 \
 	ONCEGATE_HEALTH=:9180 \
-	STATE_DIRECTORY=/var/lib/oncegate
+	STATE_DIRECTORY=/var/lib/oncegate \
+	SQLITE_TMPDIR=/var/lib/oncegate
 USER 65532:65532
 VOLUME /var/lib/oncegate
 EXPOSE 8080 9180

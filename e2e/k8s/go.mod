@@ -15,6 +15,7 @@ require (
 	k8s.io/apimachinery v0.37.2
 	k8s.io/kubernetes v1.35.0
 	k8s.io/pod-security-admission v0.37.2
+	modernc.org/sqlite v1.62.0
 	oncegate v0.0.0-00010101000000-000000000000
 	oncegate/e2e v0.0.0-00010101000000-000000000000
 	sigs.k8s.io/kustomize/api v0.20.1
@@ -108,7 +109,6 @@ require (
 	modernc.org/libc v1.80.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
-	modernc.org/sqlite v1.62.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect

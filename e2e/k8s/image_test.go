@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"crypto/x509"
+	"database/sql"
 	"debug/elf"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	_ "modernc.org/sqlite"
 
 	"oncegate/e2e/harness"
 	"oncegate/internal/testenv"
@@ -219,8 +222,35 @@ func runs(t *testing.T, files string, i image) {
 	if code := served.Wait(t, 20*time.Second); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+	t.Run("counts more claims than SQLite sorts in memory", func(t *testing.T) {
+		multiply(t, filepath.Join(state, "oncegate.db"), 150_000)
+		path, args := inside("stats", "--config", "/etc/oncegate/oncegate.yaml")
+		cmd := exec.Command(path, args...)
+		cmd.Env = env
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "150001") {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
 	if err := check(); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("the health check of what has ended: %v", err)
+	}
+}
+
+// multiply adds n copies of a claim to a file.
+func multiply(t *testing.T, path string, n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`WITH RECURSIVE many(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM many WHERE i < ?)
+		INSERT INTO claims (namespace, scope, digest, key_text, role, state, mark, reason, attempt, unanswered, token, version,
+			lease_until, runs_until, group_key, first_seen, last_seen, written_at, deliveries, answer_status, expires_at)
+		SELECT namespace, scope, randomblob(32), key_text, role, state, mark, reason, attempt, unanswered, token, version,
+			lease_until, runs_until, group_key, first_seen, last_seen, written_at, deliveries, answer_status, expires_at
+		FROM many, (SELECT * FROM claims WHERE scope = 'stripe' LIMIT 1)`, n); err != nil {
+		t.Fatal(err)
 	}
 }
 
