@@ -10,8 +10,8 @@ func (l *loader) compileBatch(field string, spec routeSpec, p policy, rules keye
 	if r.Batches && len(rules.Guard) > 0 {
 		l.fault(field+".guard", "can't stand beside each: it is a second key of one event, and a batch holds several")
 	}
-	if r.Batches && value(p.OnMismatch) == "refuse" && !l.faulty(field+".on_mismatch") {
-		l.fault(field+".on_mismatch", "refuse can't stand beside each: a batch that is cut anew has another body, and holds the same events; say on_mismatch: replay on this route")
+	if does := value(p.OnMismatch); r.Batches && (does == "refuse" || does == "run") && !l.faulty(field+".on_mismatch") {
+		l.fault(field+".on_mismatch", "%s can't stand beside each: a batch that is cut anew has another body, and holds the same events; say on_mismatch: replay on this route", does)
 	}
 	if value(spec.Batch) != "split" || r.Rules == nil {
 		return

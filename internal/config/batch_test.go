@@ -20,6 +20,7 @@ func TestBatch(t *testing.T) {
 		{"several arrays", "key: {json: /id}\n    each: /entry/*/changes\n    batch: split", false, "batch: can't be split: each goes through several arrays"},
 		{"the body's digest in the key", "key: [{json: /id}, {digest: body}]\n    each: /events\n    batch: split", false, "batch: can't be split: the body's digest"},
 		{"the body's digest by on_mismatch", "key: {json: /id}\n    each: /events\n    batch: split\n    on_mismatch: run", false, "batch: can't be split: the body's digest"},
+		{"B13 mismatch run", "key: {json: /id}\n    each: /events\n    on_mismatch: run", false, "on_mismatch: run can't stand beside each"},
 		{"mismatch refused", "key: {json: /id}\n    each: /events\n    on_mismatch: refuse", false, "on_mismatch: refuse can't stand beside each"},
 		{"a witness", "key: {json: /id}\n    each: /events\n    on_unknown: witness\n    witness: {with: {e: {json: /events/0/id}}, http: \"http://127.0.0.1:1/{e}\"}", false, ""},
 		{"a witness, and several arrays", "key: {json: /id}\n    each: /entry/*/changes\n    on_unknown: witness\n    witness: {with: {e: {json: /entry/0/changes/0/id}}, http: \"http://127.0.0.1:1/{e}\"}", false, "on_unknown: witness can't be asked about one event of such a batch alone"},
