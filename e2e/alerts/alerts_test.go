@@ -73,8 +73,8 @@ func expressions(t *testing.T) (all []expression) {
 	return all
 }
 
-// Labels that Prometheus adds to what it scrapes.
-var scraped = []string{"instance", "job", "__name__"}
+// Labels that Prometheus adds to what it scrapes, the namespace in Kubernetes.
+var scraped = []string{"instance", "job", "namespace", "__name__"}
 
 // Every metric in every expression is one that a busy oncegate shows, with all
 // labels by which it is selected or grouped.
@@ -96,11 +96,7 @@ func TestExpressions(t *testing.T) {
 			for _, m := range s.LabelMatchers {
 				needed = append(needed, m.Name)
 			}
-			for _, above := range path {
-				if a, ok := above.(*parser.AggregateExpr); ok {
-					needed = append(needed, a.Grouping...)
-				}
-			}
+			needed = append(needed, grouping(n, path)...)
 			has, ok := shown[s.Name]
 			if !ok {
 				t.Errorf("%s: there is no metric %s", e.where, s.Name)
@@ -118,6 +114,24 @@ func TestExpressions(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// grouping returns the labels by which what is above a selector groups it. On the
+// right of an `and` a selector gives no labels but those of its `on`.
+func grouping(n parser.Node, path []parser.Node) (names []string) {
+	below := n
+	for _, above := range slices.Backward(path) {
+		switch a := above.(type) {
+		case *parser.AggregateExpr:
+			names = append(names, a.Grouping...)
+		case *parser.BinaryExpr:
+			if a.Op == parser.LAND && below == a.RHS {
+				return append(names, a.VectorMatching.MatchingLabels...)
+			}
+		}
+		below = above
+	}
+	return names
 }
 
 func resultWords(t *testing.T) string {

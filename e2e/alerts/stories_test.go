@@ -8,7 +8,14 @@ const hour = time.Hour
 // not.
 var stories = map[string][]story{
 	"OncegateGone": {
-		{name: "the last replica is gone", series: `oncegate_build_info{job="shop",instance="a"} 1x10`, until: 25 * time.Minute, fires: `{}`},
+		{name: "the last replica is gone", series: `oncegate_build_info{job="shop",instance="a"} 1x10`, until: 25 * time.Minute, fires: `{job="shop"}`},
+		{name: "none was ever there", series: `up{job="shop",instance="a"} 1x10`, until: 10 * time.Minute, fires: `{}`},
+		{name: "one shop's is gone, and another's is there", series: `
+			oncegate_build_info{job="shop",namespace="web",instance="a"} 1x10
+			oncegate_build_info{job="shop",namespace="staging",instance="b"} 1x40`, until: 40 * time.Minute, fires: `{job="shop", namespace="web"}`},
+		{name: "another replica has its place", series: `
+			oncegate_build_info{job="shop",instance="a",version="1"} 1x10
+			oncegate_build_info{job="shop",instance="b",version="2"} _x10 1x30`, until: 40 * time.Minute},
 		{name: "one of two is gone", series: `
 			oncegate_build_info{job="shop",instance="a"} 1x10
 			oncegate_build_info{job="shop",instance="b"} 1x40`, until: 40 * time.Minute},
@@ -34,6 +41,12 @@ var stories = map[string][]story{
 		{name: "all are done", series: `oncegate_unfinished_claims{scope="stripe",instance="a"} 0x15`, until: 15 * time.Minute},
 	},
 	"OncegatePossibleSecondRun": {
+		{name: "one, before the new replica was scraped", series: `
+			process_start_time_seconds{job="shop",instance="b"} _x5 290x5
+			oncegate_possible_second_runs_total{job="shop",scope="stripe",instance="b"} _x5 1x5`, until: 10 * time.Minute, fires: `{job="shop", scope="stripe"}`},
+		{name: "of long ago, and Prometheus was away", series: `
+			process_start_time_seconds{job="shop",instance="b"} 0x5 _x60 0x30
+			oncegate_possible_second_runs_total{job="shop",scope="stripe",instance="b"} 0x5 _x60 1x30`, until: 95 * time.Minute},
 		{name: "one", series: `oncegate_possible_second_runs_total{scope="stripe",instance="a"} 0x10 1x5`, until: 15 * time.Minute, fires: `{scope="stripe"}`},
 		{name: "of long ago", series: `oncegate_possible_second_runs_total{scope="stripe",instance="a"} 3x40`, until: 40 * time.Minute},
 	},
@@ -44,6 +57,9 @@ var stories = map[string][]story{
 		{name: "all can't be reached, and replays go on", series: `
 			oncegate_deliveries_total{route="stripe",result="unreached"} 0+1x30
 			oncegate_deliveries_total{route="stripe",result="replay"} 0+100x30`, until: 30 * time.Minute, fires: `{route="stripe"}`},
+		{name: "all of one shop's, beside a busy one", series: `
+			oncegate_deliveries_total{job="quiet",route="stripe",result="failed"} 0+1x30
+			oncegate_deliveries_total{job="busy",route="stripe",result="fresh"} 0+100x30`, until: 30 * time.Minute, fires: `{job="quiet", route="stripe"}`},
 		{name: "a tenth fails", series: `
 			oncegate_deliveries_total{route="stripe",result="failed"} 0+1x30
 			oncegate_deliveries_total{route="stripe",result="fresh"} 0+9x30`, until: 30 * time.Minute},
@@ -65,6 +81,12 @@ var stories = map[string][]story{
 		{name: "one that is odd", series: `oncegate_deliveries_total{route="stripe",result="unkeyed"} 0x5 1x30`, until: 30 * time.Minute},
 	},
 	"OncegateMismatch": {
+		{name: "one, before the new replica was scraped", series: `
+			process_start_time_seconds{job="shop",instance="b"} _x5 290x5
+			oncegate_deliveries_total{job="shop",route="orders",result="mismatch",instance="b"} _x5 1x5`, until: 10 * time.Minute, fires: `{job="shop", route="orders"}`},
+		{name: "of long ago, and Prometheus was away", series: `
+			process_start_time_seconds{job="shop",instance="b"} 0x5 _x60 0x30
+			oncegate_deliveries_total{job="shop",route="orders",result="mismatch",instance="b"} 0x5 _x60 1x30`, until: 95 * time.Minute},
 		{name: "one", series: `oncegate_deliveries_total{route="orders",result="mismatch"} 0x5 1x5`, until: 10 * time.Minute, fires: `{route="orders"}`},
 		{name: "none", series: `oncegate_deliveries_total{route="orders",result="fresh"} 0+1x10`, until: 10 * time.Minute},
 	},
@@ -73,11 +95,20 @@ var stories = map[string][]story{
 		{name: "a short storm", series: `oncegate_deliveries_total{route="stripe",result="overload"} 0x5 50x20`, until: 25 * time.Minute},
 	},
 	"OncegateUnclaimed": {
+		{name: "one, before the new replica was scraped", series: `
+			process_start_time_seconds{job="shop",instance="b"} _x5 290x5
+			oncegate_deliveries_total{job="shop",route="github",result="unclaimed",instance="b"} _x5 1x5`, until: 10 * time.Minute, fires: `{job="shop", route="github"}`},
+		{name: "of long ago, and Prometheus was away", series: `
+			process_start_time_seconds{job="shop",instance="b"} 0x5 _x60 0x30
+			oncegate_deliveries_total{job="shop",route="github",result="unclaimed",instance="b"} 0x5 _x60 1x30`, until: 95 * time.Minute},
 		{name: "one", series: `oncegate_deliveries_total{route="github",result="unclaimed"} 0x5 1x5`, until: 10 * time.Minute, fires: `{route="github"}`},
 		{name: "none", series: `oncegate_deliveries_total{route="github",result="unclaimed"} 0x10`, until: 10 * time.Minute},
 	},
 	"OncegateSilence": {
 		{name: "a busy route has none for a day", every: hour, series: `oncegate_deliveries_total{route="stripe",result="fresh"} 0+10x200 2000x30`, until: 230 * hour, fires: `{route="stripe"}`},
+		{name: "strangers alone come for a day", every: hour, series: `
+			oncegate_deliveries_total{route="stripe",result="fresh"} 0+10x200 2000x30
+			oncegate_deliveries_total{route="stripe",result="unverified"} 0+1x230`, until: 230 * hour, fires: `{route="stripe"}`},
 		{name: "a quiet route has none for a day", every: hour, series: `oncegate_deliveries_total{route="stripe",result="fresh"} 0+0.25x200 50x30`, until: 230 * hour},
 		{name: "a busy route goes on", every: hour, series: `oncegate_deliveries_total{route="stripe",result="fresh"} 0+10x230`, until: 230 * hour},
 	},
@@ -98,10 +129,22 @@ var stories = map[string][]story{
 		{name: "paid in five", series: `oncegate_journal_depth{instance="a"} 0x5 3x5 0x20`, until: 30 * time.Minute},
 	},
 	"OncegateJournalBroken": {
+		{name: "one, before the new replica was scraped", series: `
+			process_start_time_seconds{job="shop",instance="b"} _x5 290x5
+			oncegate_journal_errors_total{job="shop",instance="b"} _x5 1x5`, until: 10 * time.Minute, fires: `{instance="b", job="shop"}`},
+		{name: "of long ago, and Prometheus was away", series: `
+			process_start_time_seconds{job="shop",instance="b"} 0x5 _x60 0x30
+			oncegate_journal_errors_total{job="shop",instance="b"} 0x5 _x60 1x30`, until: 95 * time.Minute},
 		{name: "one write", series: `oncegate_journal_errors_total{instance="a"} 0x5 1x5`, until: 10 * time.Minute, fires: `{instance="a"}`},
 		{name: "none", series: `oncegate_journal_errors_total{instance="a"} 0x10`, until: 10 * time.Minute},
 	},
 	"OncegateLapses": {
+		{name: "one, before the new replica was scraped", series: `
+			process_start_time_seconds{job="shop",instance="b"} _x5 290x5
+			oncegate_lapses_total{job="shop",scope="stripe",instance="b"} _x5 1x5`, until: 10 * time.Minute, fires: `{job="shop", scope="stripe"}`},
+		{name: "of long ago, and Prometheus was away", series: `
+			process_start_time_seconds{job="shop",instance="b"} 0x5 _x60 0x30
+			oncegate_lapses_total{job="shop",scope="stripe",instance="b"} 0x5 _x60 1x30`, until: 95 * time.Minute},
 		{name: "a lease was lost", series: `
 			oncegate_lapses_total{scope="stripe",instance="a"} 0x5 1x5
 			oncegate_fenced_writes_total{scope="stripe",instance="a"} 0x10`, until: 10 * time.Minute, fires: `{scope="stripe"}`},
