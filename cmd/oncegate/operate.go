@@ -36,6 +36,7 @@ func scopesOf(c *config.Config) (scopes []operator.Scope) {
 		}
 		scopes[i].Retention = max(scopes[i].Retention, r.Retention)
 		scopes[i].Horizon = max(scopes[i].Horizon, r.Horizon())
+		scopes[i].Guarded = scopes[i].Guarded || r.HasGuard
 	}
 	return scopes
 }

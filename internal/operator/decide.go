@@ -53,7 +53,7 @@ const MostDecided = 1000
 const afterwards = 10 * time.Second
 
 // Decide writes a decision, and says what came of it for each claim, in their
-// order. Its error is ErrQuery or ErrNoForwarding; then nothing was written.
+// order. With an error, ErrQuery, ErrNoForwarding or the store's, nothing was written.
 func (d *Desk) Decide(ctx context.Context, decision Decision) ([]Outcome, error) {
 	verb, err := d.check(&decision)
 	if err != nil {
@@ -82,8 +82,17 @@ func (d *Desk) Decide(ctx context.Context, decision Decision) ([]Outcome, error)
 			said, of = append(said, words[i]), append(of, i)
 		}
 	}
+	texts, err := d.texts(ctx, said)
+	if err != nil {
+		return nil, err
+	}
 	for i, told := range lock.Decide(ctx, d.Store, said) {
 		outcomes[of[i]] = d.outcome(ctx, verb, &decision, &said[i], &told)
+		if text := texts[said[i].Key]; text != "" && outcomes[of[i]].Stands() {
+			if err := d.forgetGuards(context.WithoutCancel(ctx), said[i].Key, text); err != nil {
+				outcomes[of[i]].Error = strings.TrimPrefix(outcomes[of[i]].Error+"; forgotten, but its guard could not be removed: "+err.Error(), "; ")
+			}
+		}
 	}
 	return outcomes, nil
 }

@@ -52,6 +52,8 @@ type Scope struct {
 	// Retention is how long a settled claim is kept, Horizon how long its sender
 	// goes on sending.
 	Retention, Horizon time.Duration
+	// Guarded: its events may have second keys.
+	Guarded bool
 }
 
 // A Run is how a rerun went.

@@ -293,6 +293,40 @@ func TestForgetAgain(t *testing.T) {
 	}
 }
 
+// What is forgotten leaves its event key in no guard either.
+func TestForgetGuards(t *testing.T) {
+	d, store, put := newDesk(t)
+	d.Scopes = func() []operator.Scope {
+		return []operator.Scope{{Name: "stripe", Retention: time.Hour, Guarded: true}}
+	}
+	put("stripe", "erika", lock.StateDone)
+	put("stripe", "erika-2", lock.StateDone)
+	for _, text := range []string{"erika", "erika-2"} {
+		for _, guard := range []string{"first", "second"} {
+			alias := lock.Record{
+				Key: lock.KeyOf("shop", "stripe", " guard "+text+guard), Text: text, Role: lock.RoleAlias,
+				Names: lock.KeyOf("shop", "stripe", text).Digest, Version: lock.NewVersion(), Retain: time.Hour,
+			}
+			if _, err := store.Apply(t.Context(), []lock.Change{{Next: alias, Seen: true}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lives, err := d.ShowKey(t.Context(), "stripe", "erika", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := d.Decide(t.Context(), operator.Decision{Verb: "forget", Who: "alice", Reason: "asked to", Claims: []operator.Ref{lives[0].Claim.Ref()}})
+	if err != nil || outcomes[0].Code != "" || outcomes[0].Error != "" {
+		t.Fatalf("%+v, %v", outcomes, err)
+	}
+	store.Advance(time.Second)
+	page, err := d.Find(t.Context(), operator.Query{Part: "erika", Limit: 9})
+	if got := keys(page); err != nil || !slices.Equal(got, []string{"stripe:erika-2", "stripe:erika-2", "stripe:erika-2"}) {
+		t.Errorf("left are %v, %v", got, err)
+	}
+}
+
 // A blind store of evidence can't be read.
 type blind struct{ evidence.Store }
 
