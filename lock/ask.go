@@ -25,14 +25,20 @@ type Ask struct {
 	// Payload is the digest of what the delivery carries.
 	Payload Digest
 	Tags    []string
-	// Request returns the delivery as it is kept for later; nil: it can't be kept.
+	// Request returns the delivery, for a witness and as it is kept for later; nil:
+	// there is none.
 	Request func() []byte
+	// Unkept: it is too large for each of its events to keep it.
+	Unkept bool
 	// Wait is the budget for waiting on other attempts, from the call of Begin.
 	Wait time.Duration
 	// Follow makes of the delivery a mere duplicate: it gets the answer of
 	// others' attempts and never becomes one.
 	Follow bool
 }
+
+// keeps reports whether the delivery can be kept.
+func (a *Ask) keeps() bool { return a.Request != nil && !a.Unkept }
 
 // inOrder returns the items in digest order, the order in which sets of claims
 // are begun.

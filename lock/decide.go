@@ -136,7 +136,7 @@ func begun(r *Record, item Item, ask *Ask, token Token) Record {
 		next.Mark |= r.Mark & MarkDoubt
 		next.Unanswered = r.Unanswered
 	}
-	if ask.Policy.KeepRequest && ask.Request != nil {
+	if ask.Policy.KeepRequest && ask.keeps() {
 		next.Request = Seal(ask.Request())
 	}
 	return next

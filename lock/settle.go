@@ -116,7 +116,7 @@ func settledRecord(r *Record, e *Ending, a *Attempt) Record {
 	case StateDone:
 		e.Answer.put(&next)
 		next.Request = nil
-		if keep := a.ask.Policy.KeepDone; keep != nil && a.ask.Request != nil {
+		if keep := a.ask.Policy.KeepDone; keep != nil && a.ask.keeps() {
 			next.Request = Seal(keep(a.ask.Request()))
 		}
 	case StateUnknown:
@@ -126,7 +126,7 @@ func settledRecord(r *Record, e *Ending, a *Attempt) Record {
 			next.RunsUntil = a.appLeft()
 			next.Unanswered++
 		}
-		if next.Request == nil && a.ask.Request != nil {
+		if next.Request == nil && a.ask.keeps() {
 			next.Request = Seal(a.ask.Request())
 		}
 	}

@@ -78,6 +78,18 @@ func TestWitness(t *testing.T) {
 		}
 	})
 
+	bubble(t, "what is too large to keep is asked about while a delivery of it is there", func(t *testing.T, r *rig) {
+		large := func(a *lock.Ask, p *lock.Policy) { a.Unkept, p.KeepRequest = true, true }
+		g, w := r.gate(), &teller{says: []lock.Testimony{lock.TestifyYes}}
+		r.run(g, witnessed(w, large)).Settle(broken)
+		if rec := r.record("evt_1"); rec.Request != nil {
+			t.Errorf("kept %q", rec.Request)
+		}
+		if d := r.begin(g, witnessed(w, large), lock.Replay); d.Answer.Status != 202 {
+			t.Errorf("status %d", d.Answer.Status)
+		}
+	})
+
 	bubble(t, "no, asked twice, lets the delivery run, announced", func(t *testing.T, r *rig) {
 		g, w := r.gate(), &teller{says: []lock.Testimony{lock.TestifyNo}}
 		r.run(g, witnessed(w)).Settle(broken)

@@ -46,11 +46,10 @@ func (r *route) question(d *delivery.Delivery, v keyextract.Values) *lock.Ask {
 		Payload: r.payload(d),
 		Tags:    v.Tags,
 		Wait:    max(0, r.Wait-time.Since(d.Arrived)),
-	}
-	// Each event of a batch would keep all of it. On every route a claim that
-	// becomes unknown takes its request along, so that it can be run again.
-	if n := len(v.Keys); n == 1 || n*len(d.Body) <= maxKept {
-		ask.Request = func() []byte { return keepRequest(d) }
+		// On every route a claim that becomes unknown takes its request along, so that
+		// it can be run again. Each event of a batch would keep all of it.
+		Request: func() []byte { return keepRequest(d) },
+		Unkept:  len(v.Keys) > 1 && len(v.Keys)*len(d.Body) > maxKept,
 	}
 	for _, key := range v.Keys {
 		ask.Items = append(ask.Items, lock.Item{Key: lock.KeyOf(r.namespace, r.Scope, key), Text: key})

@@ -26,7 +26,7 @@ func TestKeptOfABatch(t *testing.T) {
 		t.Run("B13 "+name, func(t *testing.T) {
 			d := &delivery.Delivery{Body: make([]byte, c.size), Arrived: time.Now()}
 			ask := r.question(d, keyextract.Values{Keys: make([]string, c.events)})
-			if kept := ask.Request != nil; kept != c.kept {
+			if kept := !ask.Unkept; kept != c.kept {
 				t.Errorf("kept: %v, want %v", kept, c.kept)
 			}
 		})
