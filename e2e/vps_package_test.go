@@ -63,7 +63,18 @@ routes:
 	}
 	pid := m.Run(t, "systemctl show -p MainPID --value oncegate")
 
-	m.Run(t, "dpkg -i oncegate_1.1.0_*.deb")
+	t.Run("a version that finds the configuration wrong leaves the old one running", func(t *testing.T) {
+		m.Run(t, "cd /etc/oncegate && cp oncegate.yaml /root/right.yaml && echo 'nonsense: true' >> oncegate.yaml")
+		if out, err := m.Try(t, "dpkg -i oncegate_1.1.0_*.deb"); err == nil {
+			t.Errorf("dpkg believes that it is upgraded: %s", out)
+		}
+		out := m.Run(t, "systemctl show -p MainPID --value oncegate; oncegate healthcheck")
+		if !strings.HasPrefix(out, pid) || !strings.Contains(out, `"version":"1.0.0"`) {
+			t.Errorf("the old version's process does not go on: %s", out)
+		}
+		m.Run(t, "cp /root/right.yaml /etc/oncegate/oncegate.yaml")
+	})
+	m.Run(t, "dpkg --configure -a")
 	eventually(t, "the new version is ready", func() bool {
 		out, err := m.Try(t, "oncegate healthcheck")
 		return err == nil && strings.Contains(out, `"version":"1.1.0"`)
