@@ -15,6 +15,11 @@ import (
 	"oncegate/lock/mysqllock"
 )
 
+// redisEvidence bounds the file of evidence that stands beside Redis, in bytes. A
+// replica's state folder is often small, and full it has no room for the journal:
+// a Kubernetes pod is evicted for it.
+const redisEvidence = 512 << 20
+
 // evidenceOf returns where the configuration's evidence is kept; nil where none
 // is. A database keeps it beside the claims, in a table of its own; SQLite in a
 // file of its own, so that no claim waits for it. Redis, whose memory is too dear
@@ -37,6 +42,9 @@ func evidenceOf(c *config.Config) (*sqlevidence.Store, error) {
 			return nil, err
 		}
 		return sqlevidence.MySQL(connector, o), nil
+	}
+	if c.Store.Kind == "redis" {
+		o.Most = redisEvidence
 	}
 	return sqlevidence.SQLite(evidencePath(c), o)
 }

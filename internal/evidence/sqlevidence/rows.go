@@ -54,7 +54,11 @@ func (s *Store) insert(ctx context.Context, args []any) error {
 	}
 	row := ", (" + strings.Repeat("?, ", 14) + "?)"
 	statement := "INSERT INTO @ (" + columns + ") VALUES " + strings.Repeat(row, len(args)/15)[2:] + " " + s.dialect.replace
-	if _, err := s.db.ExecContext(ctx, s.dialect.text(statement), args...); err != nil {
+	err := s.insertOverOldest(ctx, args[1], func() error {
+		_, err := s.db.ExecContext(ctx, s.dialect.text(statement), args...)
+		return err
+	})
+	if err != nil {
 		return failed("write", err)
 	}
 	return nil

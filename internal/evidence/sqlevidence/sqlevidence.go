@@ -46,6 +46,9 @@ type Options struct {
 	NoMigrate bool
 	// Ring encrypts what entries say. Nil: nothing is encrypted.
 	Ring *atrest.Keyring
+	// Most bounds SQLite's file, in bytes, but for some MB that its log takes beside
+	// it: when it is full, the oldest entries make room. 0: nothing does.
+	Most int64
 }
 
 // A Store keeps evidence in a table.
@@ -65,6 +68,9 @@ func newStore(db *sql.DB, d dialect, o Options) *Store {
 	return &Store{options: o, db: db, dialect: d, making: make(chan struct{}, 1)}
 }
 
+// pageSize is that of SQLite's files, in bytes, unless one says otherwise.
+const pageSize = 4096
+
 // SQLite keeps evidence in the file at path, which is made where there is none,
 // readable by its owner alone.
 func SQLite(path string, o Options) (*Store, error) {
@@ -73,6 +79,9 @@ func SQLite(path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("evidence: %w", err)
 	}
 	pragmas := []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(1)", "journal_size_limit(16777216)"}
+	if o.Most > 0 {
+		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", o.Most/pageSize))
+	}
 	at := url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: url.Values{"_pragma": pragmas}.Encode()}
 	connector, err := sqlite.NewConnector(at.String())
 	if err != nil {
