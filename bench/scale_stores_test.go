@@ -173,7 +173,7 @@ func openRedis(t *testing.T) *opened {
 // expiry is Redis's own, of so many claims. While it is let, as many are due in a
 // second as oncegate removes from other stores at the most.
 func expiry(t *testing.T, c *redis.Client, due int) removal {
-	const perSecond = 3000
+	const perSecond = 1000
 	before, next := redisFigure(t, c, "expired_keys"), 0
 	return removal{
 		resume: func() {

@@ -19,10 +19,10 @@ const (
 	// leastSteps is how many times a step may shrink by half: where the commit alone
 	// takes longer than stepTime, fewer records would not help.
 	leastSteps = 2
-	// perSecond is how many records are removed in a second at the most: ten times as
-	// many as a busy shop makes. What they write to the disk is in the way of commits,
-	// however short the steps.
-	perSecond = 3000
+	// perSecond is how many records are removed in a second at the most: three times
+	// as many as a busy shop makes in its busiest. What they write to the disk is in the
+	// way of commits, however short the steps.
+	perSecond = 1000
 )
 
 // PurgeAll removes what is past its retention in a namespace, until there is no
@@ -30,7 +30,7 @@ const (
 // store to those who claim: it removes up to most records in a step, fewer where
 // that takes long, and rests after each for twice as long as it took. So it has a
 // third of a store's time at the most, and where the store is slow, so is it. Of a
-// fast one it removes 3000 records a second, and no more.
+// fast one it removes 1000 records a second, and no more.
 func PurgeAll(ctx context.Context, c Catalog, namespace string, most int, told func(removed int, err error)) error {
 	least := max(most>>leastSteps, 1)
 	for limit := least; ; {

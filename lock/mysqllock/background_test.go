@@ -15,7 +15,7 @@ func TestBackground(t *testing.T) {
 	database := server.Database(t)
 	dsn, url := server.DSN(database), server.URL(database)
 	locktest.Background(t, locktest.BackgroundFixture{
-		N:    20_000,
+		N:    10_000,
 		Open: func(t testing.TB) locktest.Store { return open(t, mysqllock.Options{URL: url}) },
 		Expire: func(t testing.TB, n int) {
 			exec(t, raw(t, dsn), fmt.Sprintf(`SET STATEMENT max_statement_time = 0 FOR INSERT INTO oncegate_claims

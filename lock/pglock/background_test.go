@@ -14,7 +14,7 @@ func TestBackground(t *testing.T) {
 	p := testenv.Postgres(t, "statement_timeout=2s")
 	database := p.Database(t)
 	locktest.Background(t, locktest.BackgroundFixture{
-		N:    20_000,
+		N:    10_000,
 		Open: func(t testing.TB) locktest.Store { return open(t, pglock.Options{URL: p.URL(database)}) },
 		Expire: func(t testing.TB, n int) {
 			p.Exec(t, database, fmt.Sprintf(`SET statement_timeout = 0;

@@ -12,7 +12,7 @@ import (
 func TestBackground(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "claims.db")
 	locktest.Background(t, locktest.BackgroundFixture{
-		N:    20_000,
+		N:    10_000,
 		Open: func(testing.TB) locktest.Store { return sqlitelock.Open(path, sqlitelock.Options{}) },
 		Expire: func(t testing.TB, n int) {
 			db := raw(t, path)
