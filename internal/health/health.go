@@ -6,7 +6,8 @@
 //	GET /metrics  the metrics
 //
 // The listener shares nothing with traffic: no limit on what is in hand, no
-// route, no store. Probes are answered while the public listener is full.
+// route, no store. Probes are answered while the public listener is full, and
+// while somebody floods this one, whose oldest connections make room.
 //
 // A store that is out of reach changes neither status: traffic that needs no
 // claim still passes, and taking every replica out at once, or starting them
@@ -84,7 +85,7 @@ func New(o Options) *Server {
 
 // Serve answers on l until Shutdown, and then returns nil.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.http.Serve(&recent{Listener: l, most: mostConnections}); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
