@@ -120,6 +120,9 @@ func connected(t *testing.T, m *Manifests, pods *corev1.PodTemplateSpec) {
 	}
 	reckons(t, c, &pods.Spec)
 	for _, monitor := range m.PodMonitors {
+		if app := pods.Labels[monitor.Spec.JobLabel]; app == "" {
+			t.Errorf("alerts can't tell this app from another in its namespace: its pods have no label %q", monitor.Spec.JobLabel)
+		}
 		endpoint := monitor.Spec.PodMetricsEndpoints[0]
 		if endpoint.Path != "/metrics" || endpoint.Port == nil || !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == *endpoint.Port && p.ContainerPort == 9180 }) {
 			t.Errorf("the pod monitor looks at %+v", endpoint)
