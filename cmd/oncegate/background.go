@@ -48,13 +48,12 @@ const figuresEvery = time.Minute
 // answer the figures stay what they were; store.up says so.
 func (s *service) startBackground(c *config.Config) {
 	o := lock.BackgroundOptions{
-		Namespace: c.Namespace, Policies: s.handler.Witnessed(), Horizons: map[string]time.Duration{}, FiguresEvery: figuresEvery, Figures: s.figures.set,
+		Namespace: c.Namespace, Policies: s.handler.Witnessed(), Horizons: horizons(c), FiguresEvery: figuresEvery, Figures: s.figures.set,
 	}
 	for _, r := range c.Routes {
 		if r.Mode != config.ModeEnforce {
 			continue
 		}
-		o.Horizons[r.Scope] = max(o.Horizons[r.Scope], r.Horizon())
 		if o.Lease == 0 || r.Lease < o.Lease {
 			o.Lease = r.Lease
 		}
@@ -62,6 +61,16 @@ func (s *service) startBackground(c *config.Config) {
 	// A round has half the lease.
 	o.Lease = max(o.Lease, leastDuty)
 	s.background = lock.StartBackground(s.gate, s.store, o)
+}
+
+// horizons are those of all scopes, by their names. Where a route is taken out of
+// the way its claims are there as before, and what is unknown waits for somebody.
+func horizons(c *config.Config) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for _, r := range c.Routes {
+		all[r.Scope] = max(all[r.Scope], r.Horizon())
+	}
+	return all
 }
 
 const leastDuty = 10 * time.Second

@@ -34,6 +34,12 @@ var stories = map[string][]story{
 	},
 	"OncegateUnknownOld": {
 		{name: "held for half an hour", series: `oncegate_unknown_oldest_seconds{scope="stripe",instance="a"} 0x5 0+60x40`, until: 45 * time.Minute, fires: `{scope="stripe"}`},
+		{name: "held in a scope whose route has another name now", series: `
+			oncegate_unknown_oldest_seconds{scope="payments",instance="a"} 0x45
+			oncegate_claims{scope="_OTHER",state="unknown",instance="a"} 0x5 2x40`, until: 45 * time.Minute, fires: `{scope="_OTHER"}`},
+		{name: "a scope whose route has another name now is settled", series: `
+			oncegate_claims{scope="_OTHER",state="unknown",instance="a"} 0x30 2x10 0x30
+			oncegate_claims{scope="_OTHER",state="done",instance="a"} 90x70`, until: 70 * time.Minute},
 		{name: "settled in time", series: `oncegate_unknown_oldest_seconds{scope="stripe",instance="a"} 0+60x29 0x30`, until: 55 * time.Minute},
 	},
 	"OncegateUnfinished": {

@@ -128,7 +128,8 @@ func (t *Telemetry) overGauge(f func() *lock.Figures) error {
 }
 
 // claimGauge reports every state of every scope, those at zero too; what only a
-// survey knows, when there was one.
+// survey knows, when there was one. Scopes that no route has any more are one,
+// _OTHER: what is unknown there would be forgotten.
 func (t *Telemetry) claimGauge(f func() *lock.Figures) error {
 	if f == nil {
 		return nil
@@ -141,14 +142,24 @@ func (t *Telemetry) claimGauge(f func() *lock.Figures) error {
 			if figures == nil {
 				return nil
 			}
-			for scope := range t.labels.Load().scopes {
-				for _, state := range states {
-					if !figures.Surveyed && state != lock.StateRunning && state != lock.StateUnknown {
-						continue
-					}
-					o.Observe(int64(figures.Claims[lock.ScopeState{Scope: scope, State: state}]), metric.WithAttributes(
-						attribute.String("scope", scope), attribute.String("state", state.String())))
+			scopes := t.labels.Load().scopes
+			for _, state := range states {
+				if !figures.Surveyed && state != lock.StateRunning && state != lock.StateUnknown {
+					continue
 				}
+				observe := func(scope string, n int) {
+					o.Observe(int64(n), metric.WithAttributes(attribute.String("scope", scope), attribute.String("state", state.String())))
+				}
+				for scope := range scopes {
+					observe(scope, figures.Claims[lock.ScopeState{Scope: scope, State: state}])
+				}
+				rest := 0
+				for at, n := range figures.Claims {
+					if at.State == state && !scopes[at.Scope] {
+						rest += n
+					}
+				}
+				observe(other, rest)
 			}
 			return nil
 		}))

@@ -74,7 +74,7 @@ func TestGauges(t *testing.T) {
 	tel, _ := start(t)
 	up := true
 	figures := &lock.Figures{
-		Claims:     map[lock.ScopeState]int{{Scope: "stripe", State: lock.StateUnknown}: 5, {Scope: "gone", State: lock.StateDone}: 9},
+		Claims:     map[lock.ScopeState]int{{Scope: "stripe", State: lock.StateUnknown}: 5, {Scope: "gone", State: lock.StateUnknown}: 9, {Scope: "renamed", State: lock.StateUnknown}: 1},
 		Unfinished: map[string]int{"stripe": 2, "gone": 1},
 		Unknown:    map[string]time.Duration{"stripe": 90 * time.Second},
 	}
@@ -95,7 +95,7 @@ func TestGauges(t *testing.T) {
 	lines := scrape(t, tel)
 	has(t, lines,
 		"oncegate_in_hand 3", "oncegate_in_hand_size_bytes 4096", "oncegate_journal_depth 2", "oncegate_store_up 1", "oncegate_store_fit 0", "oncegate_store_unknown_checks 4",
-		`oncegate_claims{scope="stripe",state="unknown"} 5`, `oncegate_claims{scope="code",state="unknown"} 0`,
+		`oncegate_claims{scope="stripe",state="unknown"} 5`, `oncegate_claims{scope="code",state="unknown"} 0`, `oncegate_claims{scope="_OTHER",state="unknown"} 10`,
 		`oncegate_unfinished_claims{scope="stripe"} 2`, `oncegate_unfinished_claims{scope="code"} 0`,
 		`oncegate_unknown_oldest_seconds{scope="stripe"} 90`, "oncegate_evidence_dropped_total 17",
 	)
