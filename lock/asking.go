@@ -72,6 +72,8 @@ type asking struct {
 	g      *Gate
 	claims []*claim // in digest order
 	hold   *Attempt // owns the claims that are mine; nil where none is
+	// awaited is what the set was found to wait for; nil: it must be looked at whole.
+	awaited *claim
 	// closing says that the Gate was, when it was asked: nothing begins, and only
 	// what another runs is waited for.
 	closing bool
@@ -116,7 +118,11 @@ func (q *asking) ask(ask *Ask) Decision {
 		q.drop(ctx, 0)
 		return unavailable(errOwesTooMuch)
 	}
-	if err := q.refresh(ctx, ask.Follow || q.closing); err != nil {
+	waits, err := q.stillWaits(ctx, ask.Policy)
+	if err == nil && !waits {
+		err = q.refresh(ctx, ask.Follow || q.closing)
+	}
+	if err != nil {
 		q.drop(ctx, 0)
 		return unavailable(err)
 	}
@@ -170,6 +176,23 @@ func (q *asking) keys() []Key {
 	return keys
 }
 
+// stillWaits looks at what the set waits for, alone: until that changes the others
+// are of no interest, and they may be many and large.
+func (q *asking) stillWaits(ctx context.Context, p *Policy) (bool, error) {
+	c := q.awaited
+	if c == nil || c.mine {
+		return false, nil
+	}
+	before, sent := c.rec.Version, time.Now()
+	records, err := q.g.read(ctx, []Key{c.item.Key})
+	if err != nil {
+		return false, err
+	}
+	c.rec, c.at, c.known = records[0], sent, true
+	m, _ := c.means(p)
+	return c.rec.Version == before && (m == meansWait || m == meansSettling), nil
+}
+
 // refresh reads the claims that were asked for before and may have changed. The
 // first question of all is no read but a begin, so that a new event costs one
 // trip; unless nothing may begin.
@@ -196,8 +219,10 @@ func (q *asking) refresh(ctx context.Context, readOnly bool) error {
 }
 
 // changes returns what is to be written for the question to go on, and of which
-// claims.
+// claims. Nothing is begun after one that is known to be in the way: it would have
+// to be given back at once.
 func (q *asking) changes(ask *Ask) (batch []Change, of []*claim) {
+	free := !ask.Follow && !q.closing
 	for _, c := range q.claims {
 		if c.mine {
 			continue
@@ -206,9 +231,12 @@ func (q *asking) changes(ask *Ask) (batch []Change, of []*claim) {
 		switch m, _ := c.means(ask.Policy); {
 		case m == meansLapsed:
 			next = lapsed(&c.rec)
-		case m == meansBegin && !ask.Follow && !q.closing:
+		case m == meansBegin && free:
 			next = begun(&c.rec, c.item, ask, q.token(ask))
+		case m == meansReplay:
+			continue
 		default:
+			free = false
 			continue
 		}
 		batch = append(batch, Change{Expect: c.rec.Version, Next: next, Seen: next.State == StateRunning})
@@ -299,10 +327,11 @@ func (q *asking) conclude(ctx context.Context, ask *Ask) Decision {
 		for _, c := range q.claims {
 			c.known = c.mine
 		}
+		q.awaited = q.claims[waits]
 		return d
 	case mine:
 		a := q.hold
-		q.hold = nil
+		q.hold, q.awaited = nil, nil
 		a.begin()
 		return Decision{Verdict: Run, Attempt: a, Record: a.began()}
 	}
@@ -327,6 +356,7 @@ func (q *asking) drop(ctx context.Context, i int) {
 	if q.hold == nil {
 		return
 	}
+	q.awaited = nil
 	var given []*claim
 	for _, c := range q.claims[i:] {
 		if c.mine {

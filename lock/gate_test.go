@@ -555,6 +555,37 @@ func TestSets(t *testing.T) {
 		}
 	})
 
+	bubble(t, "B57 a batch that waits for one event begins none of the others, and looks at that one alone", func(t *testing.T, r *rig) {
+		ids := make([]string, 40)
+		for i := range ids {
+			ids[i] = fmt.Sprint("evt_", i)
+		}
+		slices.SortFunc(ids, func(x, y string) int {
+			a, b := item(x).Key.Digest, item(y).Key.Digest
+			return bytes.Compare(a[:], b[:])
+		})
+		elsewhere := r.run(r.gate(), ask(ids[0]))
+		store := &counting{Store: r.store.Sibling()}
+		here := r.gate(store)
+		batch := make(chan lock.Decision)
+		go func() { batch <- here.Begin(context.Background(), ask(ids...)) }()
+		time.Sleep(4 * time.Second)
+		for _, id := range ids[1:] {
+			if rec := r.record(id); rec.Attempt > 1 {
+				t.Errorf("%s is at attempt %d", id, rec.Attempt)
+			}
+		}
+		if n := store.read.Load(); n > 500 {
+			t.Errorf("%d records were read in 4 s", n)
+		}
+		elsewhere.Settle(done("X"))
+		d := <-batch
+		if d.Verdict != lock.Run || len(d.Attempt.Claimed()) != 39 || d.Attempt.Number() > 2 {
+			t.Fatalf("got %d", d.Verdict)
+		}
+		d.Attempt.Settle(done("Y"))
+	})
+
 	bubble(t, "B13 overlapping batches at once never deadlock", func(t *testing.T, r *rig) {
 		var runs [8]atomic.Int64
 		var all sync.WaitGroup
@@ -648,4 +679,15 @@ func TestSets(t *testing.T) {
 			t.Error("the second ID has a claim of its own")
 		}
 	})
+}
+
+// A counting store counts the records that are read.
+type counting struct {
+	lock.Store
+	read atomic.Int64
+}
+
+func (c *counting) Read(ctx context.Context, keys []lock.Key) ([]lock.Record, error) {
+	c.read.Add(int64(len(keys)))
+	return c.Store.Read(ctx, keys)
 }
