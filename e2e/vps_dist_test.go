@@ -20,9 +20,9 @@ import (
 	"oncegate/internal/testenv"
 )
 
-// dist copies a tree to a place of its own, runs `make dist` there, and returns
-// the folder that holds what it built.
-func dist(t *testing.T, from, version, arches string) string {
+// dist copies a tree to a place of its own, prepares it, runs `make dist` there,
+// and returns the folder that holds what it built.
+func dist(t *testing.T, from, version, arches string, prepare ...string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -34,9 +34,15 @@ func dist(t *testing.T, from, version, arches string) string {
 	run(t, exec.Command("make", "-C", root, "bin/tools/.sbom"))
 	run(t, exec.Command("cp", "-r", root+"/bin", tree))
 	run(t, exec.Command("touch", tree+"/bin/tools/.sbom"))
+	for _, script := range prepare {
+		cmd := exec.Command("sh", "-ec", script)
+		cmd.Dir = tree
+		run(t, cmd)
+	}
 	cmd := exec.Command("make", "dist")
 	cmd.Dir = tree
-	cmd.Env = append(os.Environ(), "VERSION=v"+version, "ARCHES="+arches, "SOURCE_DATE_EPOCH=1700000000", "MAKEFLAGS=")
+	// As Go does where nobody told it otherwise.
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=auto", "VERSION=v"+version, "ARCHES="+arches, "SOURCE_DATE_EPOCH=1700000000", "MAKEFLAGS=")
 	run(t, cmd)
 	return tree + "/dist"
 }
@@ -120,7 +126,9 @@ func checkDist(t *testing.T, dir string) {
 	})
 	t.Run("checksums of all", func(t *testing.T) { checkSums(t, dir) })
 	t.Run("the same bytes in another place", func(t *testing.T) {
-		again, err := os.ReadFile(dist(t, filepath.Dir(dir), "1.0.0", "amd64 arm64") + "/SHA256SUMS")
+		// One that was cloned, not unpacked.
+		const clone = "chown $(id -u) . && git init -q && git add -A && git -c user.name=x -c user.email=x@shop.example commit -q -m x"
+		again, err := os.ReadFile(dist(t, filepath.Dir(dir), "1.0.0", "amd64 arm64", clone) + "/SHA256SUMS")
 		if err != nil {
 			t.Fatal(err)
 		}
