@@ -74,7 +74,8 @@ func (c *conn) cut() { c.wire.Conn.Close() }
 type dialer struct {
 	network, address string
 	timeout          time.Duration
-	tls              *tls.Config // nil: none
+	tls              *tls.Config   // nil: none
+	looking          chan struct{} // holds who looks for a place in a full queue; room for one
 }
 
 func (d *dialer) dial(ctx context.Context) (*conn, error) {
@@ -102,20 +103,31 @@ const fullTime = 5 * time.Millisecond
 
 // connect waits for a place in the app's queue, as TCP does it: a Unix socket
 // whose queue is full refuses at once (EAGAIN), which is what a burst makes of
-// PHP-FPM's.
+// PHP-FPM's. One at a time looks again, and the rest wait for their turn: a
+// thousand that look would take the processor from the app.
 func (d *dialer) connect(ctx context.Context) (net.Conn, error) {
 	var nd net.Dialer
+	socket, full := nd.DialContext(ctx, d.network, d.address)
+	if !errors.Is(full, syscall.EAGAIN) {
+		return socket, full
+	}
+	select {
+	case d.looking <- struct{}{}:
+		defer func() { <-d.looking }()
+	case <-ctx.Done():
+		return nil, full
+	}
+	pause := time.NewTicker(fullTime)
+	defer pause.Stop()
 	for {
 		socket, err := nd.DialContext(ctx, d.network, d.address)
 		if !errors.Is(err, syscall.EAGAIN) {
 			return socket, err
 		}
-		timer := time.NewTimer(fullTime)
 		select {
-		case <-timer.C:
+		case <-pause.C:
 		case <-ctx.Done():
-			timer.Stop()
-			return nil, err
+			return nil, full
 		}
 	}
 }

@@ -34,7 +34,7 @@ func newFastCGI(u Upstream, o Options) (*client, error) {
 	}
 	cl := &client{
 		protocol: &fastCGI{root: path.Clean(u.Root), keep: u.IdleTimeout > 0, log: o.Log},
-		dialer:   dialer{network: "tcp", address: u.Address, timeout: o.DialTimeout},
+		dialer:   dialer{network: "tcp", address: u.Address, timeout: o.DialTimeout, looking: make(chan struct{}, 1)},
 		pool:     pool{timeout: u.IdleTimeout},
 		maxHead:  o.MaxHead,
 		spool:    o.MaxSpool,

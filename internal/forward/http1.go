@@ -18,7 +18,7 @@ func newHTTP(u Upstream, o Options) (*client, error) {
 	}
 	cl := &client{
 		protocol: http1{},
-		dialer:   dialer{network: "tcp", address: u.Address, timeout: o.DialTimeout},
+		dialer:   dialer{network: "tcp", address: u.Address, timeout: o.DialTimeout, looking: make(chan struct{}, 1)},
 		host:     u.Address,
 		pool:     pool{max: o.MaxIdle, timeout: u.IdleTimeout},
 		maxHead:  o.MaxHead,
