@@ -102,6 +102,25 @@ func serveCrowd(t *testing.T) (l *crowd, let chan struct{}) {
 	return l, let
 }
 
+// wantIdle waits until v is the last that became idle, which it does after it has
+// its answer.
+func (c *crowd) wantIdle(t *testing.T, v *visitor) {
+	t.Helper()
+	last := func() string {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if e := c.idle.Back(); e != nil {
+			return e.Value.(*guest).RemoteAddr().String()
+		}
+		return ""
+	}
+	for start := time.Now(); last() != v.LocalAddr().String(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > 20*time.Second {
+			t.Fatal("the connection has not become idle")
+		}
+	}
+}
+
 func TestCrowd(t *testing.T) {
 	t.Run("the longest idle makes room", func(t *testing.T) {
 		l, _ := serveCrowd(t)
@@ -110,6 +129,7 @@ func TestCrowd(t *testing.T) {
 			v := visit(t, l)
 			v.ask("/")
 			v.answered(t)
+			l.wantIdle(t, v)
 			all = append(all, v)
 		}
 		for _, v := range all[:3] {
