@@ -89,10 +89,13 @@ func (c *crowd) makeRoom() {
 	}
 }
 
-// Close implements net.Listener.
-func (c *crowd) Close() error {
-	c.closeOnce.Do(func() { close(c.closed) })
-	return c.Listener.Close()
+// Close implements net.Listener. The server closes it too, when Accept ends.
+func (c *crowd) Close() (err error) {
+	c.closeOnce.Do(func() {
+		close(c.closed)
+		err = c.Listener.Close()
+	})
+	return err
 }
 
 // changed is http.Server's ConnState.
