@@ -121,15 +121,6 @@ func (c *crowd) wantIdle(t *testing.T, v *visitor) {
 	}
 }
 
-// rest waits until so many connections are idle: the server learns it after the answer.
-func (c *crowd) rest(idle int) {
-	for n := -1; n != idle; time.Sleep(time.Millisecond) {
-		c.mu.Lock()
-		n = c.idle.Len()
-		c.mu.Unlock()
-	}
-}
-
 func TestCrowd(t *testing.T) {
 	t.Run("the longest idle makes room", func(t *testing.T) {
 		l, _ := serveCrowd(t)
