@@ -13,7 +13,7 @@ import (
 // that is closed before the event is run again.
 func TestCutAttempt(t *testing.T) {
 	onStores(t, func(t *testing.T, open func(*testing.T) store) {
-		r := newRig(t, newApp(t), open(t), acmeRoute(jsonID+"\nlease: 2s"))
+		r := newRig(t, newApp(t), open(t), acmeRoute(jsonID+"\nlease: 2s\nwait: 30s"))
 		var running, most atomic.Int64
 		var hung atomic.Bool
 		r.app.answer(func(w http.ResponseWriter, req *http.Request) {
