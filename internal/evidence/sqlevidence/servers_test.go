@@ -16,6 +16,26 @@ import (
 	"oncegate/lock/mysqllock"
 )
 
+func TestMigrateAtOnce(t *testing.T) {
+	onStores(t, func(t *testing.T, open opener) {
+		t.Run("B60 ten replicas that start at once", func(t *testing.T) {
+			var wg sync.WaitGroup
+			begin := make(chan struct{})
+			for range 10 {
+				s := open(sqlevidence.Options{})
+				wg.Go(func() {
+					<-begin
+					if err := s.Migrate(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			close(begin)
+			wg.Wait()
+		})
+	})
+}
+
 // Three replicas write storms, and write them anew, while two purge and one reads.
 // Nothing is lost, and nothing counted twice.
 func TestReplicasAtOnce(t *testing.T) {

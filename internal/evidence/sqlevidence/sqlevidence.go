@@ -165,13 +165,32 @@ func (s *Store) prepare(ctx context.Context, allowed bool) error {
 		if !allowed {
 			return failed("look for the table; `oncegate migrate` makes it", err)
 		}
-		for _, statement := range s.dialect.tables {
-			if _, err := s.db.ExecContext(ctx, s.dialect.text(statement)); err != nil {
-				return failed("make the table", err)
-			}
+		if err := s.makeTable(ctx); err != nil {
+			return failed("make the table", err)
 		}
 	}
 	s.ready.Store(true)
+	return nil
+}
+
+// makeTable begins anew where it fails: in PostgreSQL what is made IF NOT EXISTS
+// fails all the same where another process makes it at the same moment. Each
+// statement can, once; afterwards it exists.
+func (s *Store) makeTable(ctx context.Context) (err error) {
+	for range 1 + len(s.dialect.tables) {
+		if err = s.tryTable(ctx); err == nil {
+			break
+		}
+	}
+	return err
+}
+
+func (s *Store) tryTable(ctx context.Context) error {
+	for _, statement := range s.dialect.tables {
+		if _, err := s.db.ExecContext(ctx, s.dialect.text(statement)); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
