@@ -74,7 +74,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	}
 	defer resp.Body.Close()
 	if resp.Header.Get(apiHeader) == "" {
-		return fmt.Errorf("%w: something else answered, with status %d; is this the admin address?", ErrAPI, resp.StatusCode)
+		return fmt.Errorf("%w: something else answered, with status %d, or an oncegate older than this command; is this the admin address?", ErrAPI, resp.StatusCode)
 	}
 	decoder := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer))
 	if resp.StatusCode != http.StatusOK {

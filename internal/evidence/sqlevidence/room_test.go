@@ -15,14 +15,14 @@ import (
 // A file that may grow no more takes what is new, and the oldest goes.
 func TestOldestMakesRoom(t *testing.T) {
 	const (
-		most  = 2 << 20
-		batch = 500
+		most  = 512 << 10
+		batch = 125
 	)
 	path := filepath.Join(t.TempDir(), "evidence.db")
 	s := must(t)(sqlevidence.SQLite(path, sqlevidence.Options{Most: most}))
 	began := time.Now().UTC().Truncate(time.Microsecond)
 	n := 0
-	for range 60 { // some four times what fits
+	for range 40 { // some four times what fits
 		var entries []evidence.Entry
 		for range batch {
 			e := entry(0, fmt.Sprint("evt_", n), began.Add(time.Duration(n)*time.Millisecond))
