@@ -79,6 +79,13 @@ func (in *inbound) close() {
 	}
 }
 
+// closes reports whether close was called for an answer that the client can see
+// the end of: one that ends with the connection must end it.
+func (in *inbound) closes() bool {
+	h := in.w.Header()
+	return !in.ended.Load() && h.Get("Connection") == "close" && h.Get("Content-Length") != ""
+}
+
 type inboundKey struct{}
 
 func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +108,16 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		defer context.AfterFunc(p.tunnels, cancel)()
 	}
-	p.proxy.ServeHTTP(w, r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	var rest *sharedBody
+	if r.ContentLength != 0 {
+		rest = &sharedBody{ReadCloser: r.Body}
+		r.Body = rest
+	}
+	p.proxy.ServeHTTP(w, r)
+	if in.closes() {
+		linger(w, rest, time.Now().Add(lingerTime))
+	}
 }
 
 // passable reports whether a target has one of the forms that a server is asked

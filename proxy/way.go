@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -27,6 +28,7 @@ type passage struct {
 	room     int64  // taken of the hand's bytes, to be given back
 	body     []byte // what was read of it
 	whole    bool   // and that is all
+	lingers  bool   // it was answered before that was read, and is still coming
 	doc      *keyextract.Document
 	delivery *delivery.Delivery
 	out      telemetry.Outcome
@@ -35,10 +37,15 @@ type passage struct {
 // serveRoute takes a delivery all its way. It returns when all is done, also
 // when the sender has left long before.
 func (h *Handler) serveRoute(w http.ResponseWriter, req *http.Request, t *table, r *route) {
+	p := &passage{h: h, t: t, r: r, w: w, req: req, arrived: time.Now()}
+	defer func() {
+		if p.lingers { // and is in hand no more
+			linger(w, req.Body, p.arrived.Add(h.bodyTime))
+		}
+	}()
 	h.deliveries.Add(1)
 	defer h.deliveries.Done()
 	ctx, span := h.tel.StartServer(req.Context(), req, r.Name)
-	p := &passage{h: h, t: t, r: r, w: w, req: req, arrived: time.Now()}
 	p.out = telemetry.Outcome{Route: r.Name, Provider: r.Provider, Scope: r.Scope, At: p.arrived}
 	defer func() {
 		p.out.Total = time.Since(p.arrived)
@@ -200,6 +207,7 @@ func (p *passage) refuse(err error, retryAfter time.Duration) {
 		// answer out. It waits afterwards, and not for ever.
 		header.Set("Connection", "close")
 		_ = http.NewResponseController(p.w).SetReadDeadline(p.arrived.Add(p.h.bodyTime))
+		p.lingers = !errors.Is(err, ErrIncomplete)
 	}
 	row.allow(header, p.r)
 	p.out.Result, p.out.Error, p.out.Detail = row.word, row.class, err.Error()
