@@ -179,7 +179,7 @@ func TestForeignKeys(t *testing.T) {
 // TestScatteredExpiry: what was settled in one rush is not removed in one, nor
 // before its time.
 func TestScatteredExpiry(t *testing.T) {
-	server := servers.Redis(t)
+	server := testenv.Redis(t)
 	s := opened(t, redislock.Options{URL: server.URL, Prefix: "scattered:"})
 	var begins, settles []lock.Change
 	for i := range 64 {
