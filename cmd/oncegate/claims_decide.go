@@ -118,6 +118,8 @@ func (p *program) decide(ctx context.Context, verb lock.Verb, flags *verbFlags, 
 		switch {
 		case err != nil:
 			return ofDesk(err)
+		case len(page.Claims) == 0 && len(args) == 1:
+			return fmt.Errorf("event %s: %w: no such claim; `oncegate claims ls --part TEXT` looks for a part of a key", printable(args[0]), errNotFound)
 		case len(page.Claims) == 0:
 			return fmt.Errorf("%w: no claim is selected", errNotFound)
 		case len(page.Claims) > 1 && len(args) == 1:
