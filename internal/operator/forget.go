@@ -32,9 +32,15 @@ func (d *Desk) texts(ctx context.Context, words []lock.Word) (map[lock.Key]strin
 	return texts, nil
 }
 
+// guardTime bounds the search for an event's second keys, for which a store may have
+// to look through the whole scope.
+const guardTime = time.Minute
+
 // forgetGuards removes the second keys of an event that was forgotten, which hold
 // its event key.
 func (d *Desk) forgetGuards(ctx context.Context, key lock.Key, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, guardTime)
+	defer cancel()
 	filter := lock.Filter{Namespace: key.Namespace, Scope: key.Scope, TextPart: text}
 	for after := (lock.Cursor{}); ; {
 		found, err := d.Catalog.List(ctx, filter, after, listPage)
