@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// lingerTime is how long the rest of a request that passes through is read after
-// its answer.
+// lingerTime is how long the rest of a request is read after its answer. A sender
+// that stalls holds up a shutdown for as long.
 const lingerTime = 10 * time.Second
 
 // linger reads what is still to come of a request whose whole answer is written,
-// and throws it away, until a moment at the latest. Ending the connection at once
-// would reset it under a sender that is still writing, and most senders never see
-// the answer then (RFC 9112, section 9.6): nginx makes a 502 of it, whatever was
-// said here.
-func linger(w http.ResponseWriter, rest io.Reader, until time.Time) {
+// and throws it away. Ending the connection at once would reset it under a sender
+// that is still writing, and most senders never see the answer then (RFC 9112,
+// section 9.6): nginx makes a 502 of it, whatever was said here.
+func linger(w http.ResponseWriter, rest io.Reader) {
 	control := http.NewResponseController(w)
-	if control.SetReadDeadline(until) != nil || control.Flush() != nil {
+	if control.SetReadDeadline(time.Now().Add(lingerTime)) != nil || control.Flush() != nil {
 		return // the server's own way of ending it holds
 	}
 	// However it ends, the connection ends after it.

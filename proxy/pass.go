@@ -116,7 +116,7 @@ func (p *pass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.proxy.ServeHTTP(w, r)
 	if in.closes() {
-		linger(w, rest, time.Now().Add(lingerTime))
+		linger(w, rest)
 	}
 }
 

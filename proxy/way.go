@@ -40,7 +40,7 @@ func (h *Handler) serveRoute(w http.ResponseWriter, req *http.Request, t *table,
 	p := &passage{h: h, t: t, r: r, w: w, req: req, arrived: time.Now()}
 	defer func() {
 		if p.lingers { // and is in hand no more
-			linger(w, req.Body, p.arrived.Add(h.bodyTime))
+			linger(w, req.Body)
 		}
 	}()
 	h.deliveries.Add(1)
