@@ -8,10 +8,12 @@ import (
 )
 
 const (
-	// betweenCheckpoints is how long the log is left alone after a checkpoint. Pages
-	// that are written often, such as those of the last rows, go into the file once
-	// in this time.
-	betweenCheckpoints = time.Second
+	// betweenCheckpoints is how long the log is left alone after a commit or a
+	// checkpoint. A commit beside a checkpoint waits for the disk behind it, so many
+	// small ones, whose pages are soon written, are felt less than a few large ones.
+	betweenCheckpoints = 30 * time.Millisecond
+	// emptyAfter is how long nobody has written when the log is emptied.
+	emptyAfter = time.Second
 	// longLog is from how many pages on (8 MiB) the log is to begin anew.
 	longLog = 2048
 )
@@ -52,27 +54,31 @@ func (c *checkpointer) stir() {
 func (c *checkpointer) run(ctx context.Context) {
 	defer close(c.done)
 	within := context.WithoutCancel(ctx)
-	pause := time.NewTicker(betweenCheckpoints)
-	defer pause.Stop()
-	for emptied := true; ; {
+	idle := time.NewTimer(emptyAfter)
+	defer idle.Stop()
+	for {
 		select {
-		case <-pause.C:
+		case <-c.stirred:
+		case <-idle.C:
+			if checkpoint(within, c.db, "TRUNCATE") > 0 { // somebody reads
+				idle.Reset(emptyAfter)
+			}
+			continue
 		case <-ctx.Done():
 			return
 		}
+		pause := time.NewTimer(betweenCheckpoints)
 		select {
-		case <-c.stirred:
-			emptied = false
-			if log := checkpoint(within, c.db, "PASSIVE"); log > longLog {
-				checkpoint(within, c.db, "PASSIVE") // what came meanwhile
-				c.almost.Store(true)
-			}
-		default:
-			if !emptied {
-				checkpoint(within, c.db, "TRUNCATE")
-				emptied = true
-			}
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
 		}
+		if log := checkpoint(within, c.db, "PASSIVE"); log > longLog {
+			checkpoint(within, c.db, "PASSIVE") // what came meanwhile
+			c.almost.Store(true)
+		}
+		idle.Reset(emptyAfter)
 	}
 }
 
