@@ -101,8 +101,13 @@ func (s *Store) Count(ctx context.Context, namespace string) (lock.Counts, error
 	return counts, nil
 }
 
+// purgeStep is how many records are removed in a transaction at the most: claims
+// wait for it.
+const purgeStep = 32
+
 // Purge implements lock.Catalog.
 func (s *Store) Purge(ctx context.Context, namespace string, limit int) (lock.Purged, error) {
+	limit = min(limit, purgeStep)
 	var n int64
 	err := s.transact(ctx, func(w *writer) error {
 		result, err := w.conn.ExecContext(w.ctx, `DELETE FROM claims WHERE rowid IN (
