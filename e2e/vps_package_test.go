@@ -64,7 +64,7 @@ routes:
 	pid := m.Run(t, "systemctl show -p MainPID --value oncegate")
 
 	t.Run("a version that finds the configuration wrong leaves the old one running", func(t *testing.T) {
-		m.Run(t, "cd /etc/oncegate && cp oncegate.yaml /root/right.yaml && echo 'nonsense: true' >> oncegate.yaml")
+		m.Run(t, "cp /etc/oncegate/oncegate.yaml right.yaml && echo 'nonsense: true' >> /etc/oncegate/oncegate.yaml")
 		if out, err := m.Try(t, "dpkg -i oncegate_1.1.0_*.deb"); err == nil {
 			t.Errorf("dpkg believes that it is upgraded: %s", out)
 		}
@@ -72,7 +72,7 @@ routes:
 		if !strings.HasPrefix(out, pid) || !strings.Contains(out, `"version":"1.0.0"`) {
 			t.Errorf("the old version's process does not go on: %s", out)
 		}
-		m.Run(t, "cp /root/right.yaml /etc/oncegate/oncegate.yaml")
+		m.Run(t, "cp right.yaml /etc/oncegate/oncegate.yaml")
 	})
 	m.Run(t, "dpkg --configure -a")
 	eventually(t, "the new version is ready", func() bool {
